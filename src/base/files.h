@@ -1,0 +1,90 @@
+// Files: whole reads, atomic writes, appends and read-only mappings. Every call that changes the disk goes through one
+// seam (Faults), by which tests make the n-th write, fsync or rename fail as a full disk would. Errors are MachineError
+// and name the path and the system's reason; a file that should be there and is not is the caller's matter (`exists`),
+// since only the caller knows whether data, a checkpoint or a configuration is missing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quell::files {
+
+bool exists(const std::string& path);
+bool is_folder(const std::string& path);
+uint64_t size(const std::string& path);
+int64_t modified(const std::string& path);                 // when it was last written: nanoseconds since 1970
+std::vector<std::string> list(const std::string& folder);  // names, sorted
+void make_folders(const std::string& path);                // like mkdir -p
+// Makes `path` itself and fails where it is there already: returns false then. Parents are made.
+bool make_new_folder(const std::string& path);
+
+// Whole file; `limit` bytes at most (an error above it), so that no input can fill the memory.
+std::string read(const std::string& path, uint64_t limit = UINT64_MAX);
+
+// Gives a file or folder a name that must be free (false where it is taken), then fsyncs the folder that holds it.
+bool rename_new(const std::string& from, const std::string& to);
+// After this returns, what was made, renamed or removed in the folder stays so.
+void sync_folder(const std::string& folder);
+// A file, or a folder with all that is in it; links are removed, not followed. What is not there is no error.
+void remove_all(const std::string& path);
+
+// Temporary name beside it, write, fsync, rename over, fsync of the folder: after a crash the old or the new file is
+// there, never a part of one. An error before the rename leaves the old file; one of the last fsync leaves the new file
+// in place.
+void write_atomically(const std::string& path, std::string_view bytes);
+
+// A file that is written once from front to back, in pieces, and appears under its name on commit().
+class Output {
+ public:
+  explicit Output(std::string path);
+  ~Output();  // without commit(): the temporary file is removed
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  void write(const void* bytes, size_t count);
+  void commit();  // fsync, rename, fsync of the folder
+
+ private:
+  std::string path_, temporary_;
+  int descriptor_ = -1;
+};
+
+// Appends lines; each write is one system call, so that a killed process leaves whole lines (metrics.jsonl).
+class Appender {
+ public:
+  explicit Appender(const std::string& path);
+  ~Appender();
+  Appender(const Appender&) = delete;
+  Appender& operator=(const Appender&) = delete;
+  void write_line(std::string_view line);
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+// A whole file mapped read-only. Movable.
+class Mapping {
+ public:
+  Mapping() = default;
+  explicit Mapping(const std::string& path);
+  ~Mapping();
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The seam for tests: called before each operation that changes the disk with its name ("open", "write", "fsync",
+// "rename", "mkdir", "unlink") and path; returns 0 to go on or an errno to fail with.
+using Faults = std::function<int(const char* operation, const std::string& path)>;
+void set_faults(Faults faults);  // an empty function switches it off
+
+}  // namespace quell::files

@@ -1,0 +1,54 @@
+// A model's values out of and into one file. Everything is compared before the first value is changed.
+#include "checkpoint/weights.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace quell {
+
+namespace {
+
+std::string text_of(const std::vector<int64_t>& shape) { return cat(at::IntArrayRef(shape)); }
+
+std::vector<std::string> problems_of(const SafetensorsFile& file, const ParameterList& parameters) {
+  std::vector<std::string> problems;
+  std::set<std::string> wanted;
+  for (const Parameter& parameter : parameters) {
+    const std::string& name = parameter.name;
+    wanted.insert(name);
+    if (!file.has(name)) {
+      problems.push_back(cat("missing: ", name, " ", text_of(parameter.shape)));
+    } else if (file.shape(name) != parameter.shape) {
+      problems.push_back(cat("shape: ", name, " is ", text_of(file.shape(name)), " in the file, ",
+                             text_of(parameter.shape), " in the model"));
+    } else if (!at::isFloatingType(file.type(name))) {
+      problems.push_back(cat("type: ", name, " is ", file.type(name), ", not a floating-point type"));
+    }
+  }
+  for (const std::string& name : file.names()) {
+    if (!wanted.contains(name)) problems.push_back(cat("extra: ", name, " ", text_of(file.shape(name))));
+  }
+  return problems;
+}
+
+}  // namespace
+
+void save_weights(const std::string& path, const ParameterList& parameters, const Metadata& metadata) {
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  for (const Parameter& parameter : parameters) tensors.emplace_back(parameter.name, parameter.value);
+  write_safetensors(path, tensors, metadata);
+}
+
+void load_weights(const std::string& path, ParameterList& parameters, Arena& arena) {
+  const SafetensorsFile file(path);
+  const std::vector<std::string> problems = problems_of(file, parameters);
+  if (!problems.empty()) {
+    throw CheckpointError(cat(path, ": does not fit the model:\n  ", join(problems, "\n  ")));
+  }
+  for (Parameter& parameter : parameters) parameter.value.detach().copy_(file.read(parameter.name));
+  arena.refresh_compute();
+}
+
+}  // namespace quell

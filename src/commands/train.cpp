@@ -1,0 +1,30 @@
+// quell train FILE [key=value...]
+#include "commands/commands.h"
+#include "config/load.h"
+#include "train/session.h"
+
+#include <memory>
+
+#include "commands/overrides.h"
+
+namespace quell {
+
+void add_train(CLI::App& program, Action& chosen) {
+  struct Arguments {
+    ConfigArguments config;
+    TrainOptions options;
+  };
+  auto args = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand("train", "Train a model from a YAML file");
+  args->config.add_to(*command);
+  command->add_option("--run", args->options.folder, "The run's folder (default: runs/<name>)")->type_name("DIR");
+  command->add_flag("--dry-run", args->options.dry_run, "Do one step, print memory and predicted time, write nothing");
+  command->add_option("--overfit", args->options.overfit, "Train on the first N samples only; the loss must come near zero")
+      ->type_name("N")->check(CLI::PositiveNumber);
+  command->add_flag("--quiet,-q", args->options.quiet, "Print warnings and errors only");
+  command->callback([args, &chosen] {
+    chosen = [args] { return run_training(config::load<RunConfig>(args->config.source()), args->options); };
+  });
+}
+
+}  // namespace quell

@@ -1,0 +1,154 @@
+#include "data/prepare.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <list>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "data/documents.h"
+#include "data/split_writer.h"
+#include "text/vocabulary.h"
+
+namespace quell {
+namespace {
+
+// A folder beside `out` that takes its name on commit() and is gone without it.
+class StagedFolder {
+ public:
+  explicit StagedFolder(std::string out) : out_(std::move(out)) {
+    for (int n = 0; path_.empty(); ++n) {
+      const std::string candidate = cat(out_, ".tmp-", ::getpid(), "-", n);
+      if (files::make_new_folder(candidate)) path_ = candidate;
+    }
+  }
+  ~StagedFolder() {
+    if (path_.empty()) return;
+    try {
+      files::remove_all(path_);
+    } catch (const MachineError&) {
+      // The error that led here is the one to report.
+    }
+  }
+  StagedFolder(const StagedFolder&) = delete;
+  StagedFolder& operator=(const StagedFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  void commit() {
+    files::sync_folder(path_);
+    if (!files::rename_new(path_, out_)) throw UsageError(out_ + ": was made by another program in the meantime");
+    path_.clear();
+  }
+
+ private:
+  std::string out_, path_;
+};
+
+// Both passes over all files as one piece of work, reported every few megabytes.
+class Meter {
+ public:
+  Meter(const Progress& progress, uint64_t total) : progress_(progress), total_(total) {}
+  void advance(const std::string& what, uint64_t bytes) {
+    done_ = std::min(done_ + bytes, total_);
+    if (done_ - reported_ < uint64_t{4} << 20) return;
+    reported_ = done_;
+    progress_(what, done_, total_);
+  }
+  void finish(const std::string& what) const { progress_(what, total_, total_); }
+
+ private:
+  const Progress& progress_;
+  uint64_t total_, done_ = 0, reported_ = 0;
+};
+
+std::string checked_out(const PrepareOptions& options) {
+  if (options.files.empty()) throw UsageError("quell data prepare: needs at least one FILE");
+  if (options.tokenizer != "byte" && options.tokenizer != "char") {
+    throw UsageError(cat("--tokenizer: \"", options.tokenizer, "\" is not known; byte and char are"));
+  }
+  if (!(options.valid >= 0 && options.valid < 1)) {
+    throw UsageError(cat("--valid: ", options.valid, " is not in [0, 1): it is the part of each text that is held back"));
+  }
+  std::string out = options.out;
+  while (out.size() > 1 && out.ends_with('/')) out.pop_back();
+  if (out.empty()) throw UsageError("--out: needs the name of a folder to make");
+  if (files::exists(out))
+    throw UsageError(out + ": exists, and prepared data are never replaced: remove it or choose another --out");
+  return out;
+}
+
+// Whole characters of at most about a mebibyte, so that the ids of a large text are not in memory at once.
+std::string_view next_piece(std::string_view& text) {
+  size_t size = std::min<size_t>(text.size(), 1 << 20);
+  while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) ++size;
+  const std::string_view piece = text.substr(0, size);
+  text.remove_prefix(size);
+  return piece;
+}
+
+struct FirstPass {
+  Vocabulary vocabulary = Vocabulary::bytes();
+  bool masked = false;
+  int64_t documents = 0;
+};
+
+FirstPass look_through(const std::list<TextFile>& texts, const PrepareOptions& options, Meter& meter) {
+  FirstPass found;
+  CharacterSet characters;
+  const bool by_character = options.tokenizer == "char";
+  for (const auto& file : texts) {
+    int64_t parts = 0;
+    file.visit(options.valid, [&](const Document& document, bool held_back) {
+      if (by_character) characters.add(document.prompt, file.name());
+      if (by_character) characters.add(document.text, file.name());
+      found.masked = found.masked || document.has_prompt;
+      parts += file.has_lines() || !held_back;
+    });
+    found.documents += parts;
+    meter.advance("reading " + file.name(), file.bytes());
+  }
+  if (by_character) found.vocabulary = Vocabulary::characters(characters);
+  return found;
+}
+
+}  // namespace
+
+PrepareSummary prepare_tokens(const PrepareOptions& options, const Progress& progress) {
+  const std::string out = checked_out(options);
+  std::list<TextFile> texts;
+  uint64_t bytes = 0;
+  for (const auto& path : options.files) bytes += texts.emplace_back(path).bytes();
+  Meter meter(progress, 2 * bytes);
+  const FirstPass found = look_through(texts, options, meter);
+
+  StagedFolder staged(out);
+  const SplitWriter::Sizes sizes{options.shard_bytes, options.block_bytes};
+  SplitWriter train(staged.path() + "/train", "train", found.vocabulary, found.masked, sizes);
+  std::optional<SplitWriter> valid;
+  if (options.valid > 0) valid.emplace(staged.path() + "/valid", "valid", found.vocabulary, found.masked, sizes);
+  for (const auto& file : texts) {
+    file.visit(options.valid, [&](const Document& document, bool held_back) {
+      SplitWriter& writer = held_back ? *valid : train;
+      const auto append = [&](std::string_view text, bool scored) {
+        while (!text.empty()) {
+          const std::string_view piece = next_piece(text);
+          writer.append(found.vocabulary.encode(piece, file.name()), scored);
+          meter.advance("writing " + out, piece.size());
+        }
+      };
+      writer.begin_document();
+      append(document.prompt, false);
+      append(document.text, true);
+    });
+  }
+  train.finish();
+  if (valid) valid->finish();
+  staged.commit();
+  meter.finish("writing " + out);
+  return {train.tokens(), valid ? valid->tokens() : 0, found.vocabulary.size(), found.documents};
+}
+
+}  // namespace quell

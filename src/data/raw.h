@@ -1,0 +1,26 @@
+// Raw token files, as nanoGPT writes them: integers and nothing else. Their largest id and the hashes of their blocks
+// are found by reading them once, and kept beside them as <file>.quell.json for as long as size, time and type stay the
+// same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "data/ids.h"
+
+namespace quell {
+
+struct RawScan {
+  int64_t largest_id = 0;
+  std::vector<std::string> xxh3;  // of every block of default_block_bytes
+};
+
+inline std::string raw_scan_path(const std::string& path) { return path + ".quell.json"; }
+
+// `bytes` is the whole file at `path`. Throws DataError on a negative id. Where the result cannot be stored (a
+// read-only folder) it is only returned: the next run reads the file again.
+RawScan scan_raw(const std::string& path, TokenType type, ids::Bytes bytes, const Progress& progress);
+
+}  // namespace quell

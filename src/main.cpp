@@ -1,0 +1,50 @@
+// The program: parse, run the chosen sub-command, and be the one place where errors become messages and exit codes.
+#include <CLI/CLI.hpp>
+
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "commands/commands.h"
+#include "commands/version.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App program("Quell trains transformers whose attention stays calm: QK-normalised decoders, from YAML files.", "quell");
+  program.set_version_flag("--version", [] { return quell::version_text(); });
+  program.require_subcommand(1);
+  program.set_help_all_flag("--help-all", "Help of all sub-commands");
+  quell::Action chosen;
+  quell::add_train(program, chosen);
+  quell::add_generate(program, chosen);
+  quell::add_config(program, chosen);
+  quell::add_data(program, chosen);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    // CLI11 prints help and version by exit(); its codes for mistakes are not ours.
+    const int code = program.exit(problem);
+    return code == 0 ? 0 : static_cast<int>(quell::Exit::usage);
+  }
+  return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const quell::Error& problem) {
+    quell::log::error(problem.what());
+    return static_cast<int>(problem.exit());
+  } catch (const std::bad_alloc&) {
+    quell::log::error("memory: not enough for this command");
+    return static_cast<int>(quell::Exit::machine);
+  } catch (const std::exception& problem) {
+    quell::log::error(std::string("a bug of ours: ") + problem.what());
+    return static_cast<int>(quell::Exit::bug);
+  }
+}

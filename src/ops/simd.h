@@ -1,0 +1,168 @@
+// Sixteen floats at a time, by GCC's vector extensions, for the kernels of this room: the compiler makes of them what the
+// instruction set of the file has. Loads and stores of fp32 and bf16 (rounded to nearest, ties to even, as LibTorch does), sums
+// in a fixed order, and exp. Results depend on the instruction set by the contraction of a * b + c alone.
+// Included by *_cpu.cpp only. No torch header.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "ops/rows.h"
+
+namespace quell::ops::QUELL_ISA {
+
+#define QUELL_INLINE inline __attribute__((always_inline))
+
+using Floats = float __attribute__((vector_size(64)));
+using Ints = int32_t __attribute__((vector_size(64)));
+using Words = uint32_t __attribute__((vector_size(64)));
+using Shorts = uint16_t __attribute__((vector_size(32)));
+inline constexpr int64_t lanes = 16;
+
+struct Bf16 {
+  uint16_t bits;
+};
+
+// A block of a row: all sixteen lanes, or the first `count` of them.
+struct Full {};
+struct Part {
+  int64_t count;
+};
+
+QUELL_INLINE Floats all(float x) { return Floats{} + x; }
+
+QUELL_INLINE Floats keep(Floats x, Full) { return x; }
+QUELL_INLINE Floats keep(Floats x, Part part) {
+  constexpr Ints lane{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return lane < static_cast<int32_t>(part.count) ? x : Floats{};
+}
+
+// ---- memory -----------------------------------------------------------------------------------------------------------
+
+QUELL_INLINE Floats load(const float* from, Full) {
+  Floats x;
+  std::memcpy(&x, from, sizeof x);
+  return x;
+}
+QUELL_INLINE void store(float* to, Floats x, Full) { std::memcpy(to, &x, sizeof x); }
+
+QUELL_INLINE Floats widen(Shorts bits) { return reinterpret_cast<Floats>(__builtin_convertvector(bits, Words) << 16); }
+
+// As fp32, with the lower half of each word cleared after rounding.
+QUELL_INLINE Words rounded_words(Floats x) {
+  const Words bits = reinterpret_cast<Words>(x);
+  const Words up = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return (x == x ? up : Words{} + 0x7fc00000u) & 0xffff0000u;
+}
+QUELL_INLINE Shorts narrow(Floats x) { return __builtin_convertvector(rounded_words(x) >> 16, Shorts); }
+
+QUELL_INLINE Floats load(const Bf16* from, Full) {
+  Shorts bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return widen(bits);
+}
+QUELL_INLINE void store(Bf16* to, Floats x, Full) {
+  const Shorts bits = narrow(x);
+  std::memcpy(to, &bits, sizeof bits);
+}
+
+template <class T>
+QUELL_INLINE Floats load(const T* from, Part part) {
+  T block[lanes] = {};
+  for (int64_t i = 0; i < part.count; ++i) block[i] = from[i];
+  return load(block, Full{});
+}
+template <class T>
+QUELL_INLINE void store(T* to, Floats x, Part part) {
+  T block[lanes];
+  store(block, x, Full{});
+  for (int64_t i = 0; i < part.count; ++i) to[i] = block[i];
+}
+
+// To T's precision and back.
+template <class T> QUELL_INLINE Floats round_to(Floats x);
+template <> QUELL_INLINE Floats round_to<float>(Floats x) { return x; }
+template <> QUELL_INLINE Floats round_to<Bf16>(Floats x) { return reinterpret_cast<Floats>(rounded_words(x)); }
+template <class T> QUELL_INLINE float round_to(float x) { return round_to<T>(all(x))[0]; }
+
+// f(j, Full or Part) for the blocks of a row that start at j = 0, 16, ...
+template <class F>
+QUELL_INLINE void blocks(int64_t width, F&& f) {
+  int64_t j = 0;
+  for (; j + lanes <= width; j += lanes) f(j, Full{});
+  if (j < width) f(j, Part{width - j});
+}
+
+// The two levels of strided rows, walked without a division a row.
+struct Walk {
+  int64_t outer, inner;
+  Walk(const Rows& rows, int64_t row) : outer(row / rows.inner_count), inner(row % rows.inner_count) {}
+  void next(const Rows& rows) {
+    if (++inner == rows.inner_count) inner = 0, ++outer;
+  }
+  int64_t start(const Rows& rows) const { return outer * rows.outer_stride + inner * rows.inner_stride; }
+};
+
+// ---- sums -------------------------------------------------------------------------------------------------------------
+
+// Halves, quarters, ...: one order for every instruction set.
+QUELL_INLINE float sum(Floats x) {
+  using Eight = float __attribute__((vector_size(32)));
+  using Four = float __attribute__((vector_size(16)));
+  const Eight a = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+  const Four b = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
+  const Four c = b + __builtin_shufflevector(b, b, 2, 3, 2, 3);
+  return c[0] + c[1];
+}
+
+// Sum over a row of f(j, block), whose lanes outside the row are 0; four accumulators hide the latency of the additions.
+template <class F>
+QUELL_INLINE float sum_blocks(int64_t width, F&& f) {
+  Floats s0{}, s1{}, s2{}, s3{};
+  int64_t j = 0;
+  for (; j + 4 * lanes <= width; j += 4 * lanes) {
+    s0 += f(j, Full{});
+    s1 += f(j + lanes, Full{});
+    s2 += f(j + 2 * lanes, Full{});
+    s3 += f(j + 3 * lanes, Full{});
+  }
+  for (; j + lanes <= width; j += lanes) s0 += f(j, Full{});
+  if (j < width) s1 += f(j, Part{width - j});
+  return sum((s0 + s1) + (s2 + s3));
+}
+
+// ---- functions ----------------------------------------------------------------------------------------------------------
+
+// e^x within 1.5 ulp, by x = n ln 2 + r and a minimax polynomial in r; 0 and infinity beyond fp32's range, NaN stays NaN.
+QUELL_INLINE Floats exp(Floats x) {
+  constexpr float per_octave = 1.44269502f, octave_high = 0.693145752f, octave_low = 1.42860677e-06f;
+  constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it leaves round(x) in the lowest bits
+  x = x > 89.0f ? all(89.0f) : x;
+  x = x < -104.0f ? all(-104.0f) : x;
+  const Floats shifted = x * per_octave + to_integer;
+  const Floats n = shifted - to_integer;
+  const Floats r = (x - n * octave_high) - n * octave_low;
+  Floats p = all(0.00138144672f);
+  p = p * r + 0.00836878084f;
+  p = p * r + 0.0416683927f;
+  p = p * r + 0.166665196f;
+  p = p * r + 0.49999994f;
+  p = p * r * r + r + 1.0f;
+  // Two factors, so that 2^n with n = 128 or below -126 needs no special case.
+  const Ints whole = reinterpret_cast<Ints>(shifted) - 0x4b400000, half = whole >> 1;
+  const Floats first = reinterpret_cast<Floats>((half + 127) << 23);
+  const Floats second = reinterpret_cast<Floats>((whole - half + 127) << 23);
+  return p * first * second;
+}
+
+// 1 / (1 + e^-x) and one minus it, each with its own relative accuracy.
+struct Sigmoid {
+  Floats value, rest;
+};
+QUELL_INLINE Sigmoid sigmoid(Floats x) {
+  const Floats e = exp(x < 0.0f ? x : -x);
+  const Floats larger = 1.0f / (1.0f + e), smaller = e * larger;
+  return {x < 0.0f ? smaller : larger, x < 0.0f ? larger : smaller};
+}
+
+}  // namespace quell::ops::QUELL_ISA

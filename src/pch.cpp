@@ -1,0 +1,1 @@
+// Gives the precompiled header a target of its own to live in.

@@ -1,0 +1,67 @@
+#include "tools/generate.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "checkpoint/weights.h"
+#include "config/load.h"
+#include "train/start.h"
+
+namespace quell {
+namespace {
+
+std::string require_file(const std::string& run, const char* name, const char* what) {
+  const std::string path = run + "/" + name;
+  if (!files::exists(path)) throw CheckpointError(cat(path, ": not there; ", run, " holds no ", what));
+  return path;
+}
+
+// Bytes of an incomplete UTF-8 character stay behind until the rest has come.
+class Utf8Stream {
+ public:
+  explicit Utf8Stream(const std::function<void(const std::string&)>& write) : write_(write) {}
+  void push(const std::string& bytes) {
+    waiting_ += bytes;
+    const size_t bad = first_invalid_utf8(waiting_);
+    const bool incomplete = bad != std::string::npos && waiting_.size() - bad < 4;
+    const size_t ready = incomplete ? bad : waiting_.size();
+    if (ready > 0) write_(waiting_.substr(0, ready));
+    waiting_.erase(0, ready);
+  }
+  ~Utf8Stream() {
+    if (!waiting_.empty()) write_(waiting_);
+  }
+
+ private:
+  const std::function<void(const std::string&)>& write_;
+  std::string waiting_;
+};
+
+}  // namespace
+
+void generate(const GenerateOptions& options, const std::function<void(const std::string&)>& write) {
+  if (!files::is_folder(options.run)) throw UsageError(options.run + ": no such folder; give the folder of a run, like runs/text_small");
+  const std::string config_path = require_file(options.run, "config.yaml", "run");
+  const std::string vocabulary_path = require_file(options.run, "vocabulary.json", "vocabulary: its data were token ids without text");
+  const std::string weights_path = require_file(options.run, "weights.safetensors", "weights: the run has not ended");
+  const auto config = config::load<RunConfig>(config::Source::from_file(config_path));
+  const Vocabulary vocabulary = Vocabulary::from_json(parse_json(files::read(vocabulary_path, 64 << 20), vocabulary_path),
+                                                      vocabulary_path);
+  prepare_process(config);
+
+  ParameterList parameters;
+  const Decoder model(parameters, std::get<DecoderConfig>(config.model));
+  Arena arena(parameters, {.precision = config.precision, .world = 1, .device = at::kCPU});
+  load_weights(weights_path, parameters, arena);
+
+  const std::vector<uint32_t> ids = vocabulary.encode(options.prompt, "--prompt");
+  if (ids.empty()) throw UsageError("--prompt: empty; give at least one character");
+  const Kernels kernels = config.precision == Precision::fp64 ? Kernels::reference : config.kernels;
+  write(options.prompt);
+  Utf8Stream stream(write);
+  sample(model, kernels, {ids.begin(), ids.end()}, options.sample,
+         [&](int64_t token) { stream.push(vocabulary.decode({token})); });
+}
+
+}  // namespace quell

@@ -1,0 +1,76 @@
+#include "train/config.h"
+
+#include <regex>
+#include <set>
+
+#include "base/text.h"
+
+namespace quell {
+namespace {
+
+bool decays(const ScheduleConfig& schedule) {
+  return schedule.kind == ScheduleKind::cosine || schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::wsd;
+}
+
+// The divisors of `batch` that are nearest to `wanted`, for the error message.
+std::string nearest_divisors(int64_t batch, int64_t wanted) {
+  int64_t below = 1, above = batch;
+  for (int64_t d = 1; d <= batch; ++d) {
+    if (batch % d != 0) continue;
+    if (d <= wanted) below = d;
+    if (d >= wanted) { above = d; break; }
+  }
+  return cat("the nearest that do are ", below, " and ", above);
+}
+
+void check_plan(Problems& problems, const RunConfig& c) {
+  const bool plan = c.steps || c.tokens || c.epochs;
+  if (!plan && !c.time) problems.add("steps", "nothing says when the run ends", "set steps, tokens, epochs or time");
+  if (!plan && c.time && decays(c.optimizer.schedule) && !c.optimizer.schedule.steps) {
+    problems.add("optimizer.schedule.steps", cat("a ", name_of(c.optimizer.schedule.kind), " schedule needs an end, and time is no plan"),
+                 "set optimizer.schedule.steps, or steps, tokens or epochs");
+  }
+}
+
+void check_sets(Problems& problems, const EvaluateConfig& c) {
+  static const std::regex word("[A-Za-z][A-Za-z0-9_-]*");
+  std::set<std::string> seen;
+  for (size_t i = 0; i < c.sets.size(); ++i) {
+    const std::string key = cat("evaluate.sets.", i);
+    if (!std::regex_match(c.sets[i].name, word)) {
+      problems.add(key + ".name", cat("\"", c.sets[i].name, "\" cannot prefix a metric"), "allowed: letters, digits, _ and -");
+    }
+    if (!seen.insert(c.sets[i].name).second) problems.add(key + ".name", cat(c.sets[i].name, " stands twice"), "choose another name");
+    if (c.sets[i].data.empty()) problems.add(key + ".data", "no data is named", "a folder written by `quell data prepare`");
+  }
+}
+
+}  // namespace
+
+void apply_preset_groups(RunConfig& config) {
+  const auto& decoder = std::get<DecoderConfig>(config.model);
+  if (!decoder.attention.preset) return;
+  if (const auto decay = preset_qk_norm_decay(*decoder.attention.preset)) config.optimizer.groups.qk_norm_weight.decay = decay;
+}
+
+void check(Problems& problems, const RunConfig& c) {
+  static const std::regex device("auto|cpu|cuda:[0-9]{1,3}");
+  static const std::regex folder("[A-Za-z0-9][A-Za-z0-9._-]*");
+  const auto& data = std::get<TokenData>(c.data);
+  if (!std::regex_match(c.name, folder)) {
+    problems.add("name", cat("\"", c.name, "\" cannot name a folder"), "allowed: letters, digits, '.', '_' and '-'");
+  }
+  if (!std::regex_match(c.device, device)) problems.add("device", cat("\"", c.device, "\" is no device"), "allowed: auto, cpu, cuda:N");
+  if (data.train.empty()) problems.add("data.train", "no training data is named", "a folder written by `quell data prepare`");
+  if (data.batch % c.micro_batches != 0) {
+    problems.add("micro_batches", cat(c.micro_batches, " does not divide data.batch ", data.batch),
+                 nearest_divisors(data.batch, c.micro_batches));
+  }
+  if (c.precision == Precision::fp64 && c.kernels == Kernels::fused) {
+    problems.add("kernels", "precision fp64 runs the readable twins", "set kernels to auto or reference");
+  }
+  check_plan(problems, c);
+  check_sets(problems, c.evaluate);
+}
+
+}  // namespace quell

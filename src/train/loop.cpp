@@ -1,0 +1,53 @@
+#include "train/loop.h"
+
+#include "base/error.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "train/evaluate.h"
+#include "train/health.h"
+#include "train/step.h"
+
+namespace quell {
+namespace {
+
+bool last(const Run& run, int64_t step) { return step + 1 == run.steps; }
+
+bool evaluation_due(const Run& run, int64_t done) {
+  const int64_t every = run.config.evaluate.every;
+  return done == run.steps || (every > 0 && done % every == 0);
+}
+
+[[noreturn]] void end_for_numbers(Run& run, int64_t step, const StepResult& result) {
+  const std::string what = cat("step ", step + 1, ": the loss is ", result.totals.objective(), " and the gradient's norm ",
+                               result.norm.item<double>());
+  throw NumericsError(cat(what, "; the first tensor that is not finite is ", first_bad_tensor(run, step), "; ",
+                          run.finite.in_a_row(), " bad steps in a row, ", run.finite.skipped(),
+                          " in all, none of which changed a weight"));
+}
+
+}  // namespace
+
+LoopResult train(Run& run, Report& report) {
+  const Timer timer;
+  int64_t step = 0;
+  run.begin_prefetch(step);
+  report.evaluation(run, step, evaluate(run));
+  for (; run.steps == 0 || step < run.steps; ++step) {
+    if (signals::stop_requested()) return {Ending::stopped, step};
+    if (run.config.time && timer.seconds() > *run.config.time) break;
+
+    HealthSums health = health_wanted(run, step);
+    const StepResult result = train_step(run, step, health.bounds ? &health : nullptr);
+    const bool bad = result.bad.item<bool>();
+    if (run.finite.must_stop(bad)) end_for_numbers(run, step, result);
+    if (bad) report.skipped(run, step, result);
+
+    if (report.due(step) || health.bounds || last(run, step)) report.step(run, step, result, health);
+    if (evaluation_due(run, step + 1)) report.evaluation(run, step + 1, evaluate(run));
+  }
+  const bool complete = step == run.steps;
+  if (!complete) report.evaluation(run, step, evaluate(run));
+  return {complete ? Ending::finished : Ending::out_of_time, step};
+}
+
+}  // namespace quell

@@ -1,0 +1,102 @@
+#include "train/report.h"
+
+#include "base/text.h"
+#include "nn/count.h"
+#include "optim/schedule.h"
+#include "train/metrics.h"
+#include "train/sample.h"
+
+namespace quell {
+namespace {
+
+double learning_rate(const Run& run, int64_t step) {
+  return run.config.optimizer.lr * schedule_factor(run.config.optimizer.schedule, step, run.steps);
+}
+
+std::string evaluation_text(const Evaluation& evaluation, int64_t done) {
+  std::string text = cat("step ", done, ": ", evaluation.name, " loss ", significant(evaluation.totals.cross_entropy(), 5));
+  double logit = 0, entropy = 0;
+  bool measured = false, has_entropy = false;
+  for (const HealthReport::Layer& layer : evaluation.health.layers) {
+    for (const double x : layer.logit_max) {
+      logit = measured ? std::max(logit, x) : x;
+      measured = true;
+    }
+    double mean = 0;
+    for (const double x : layer.entropy) mean += x / static_cast<double>(layer.entropy.size());
+    if (!layer.entropy.empty()) {
+      entropy = has_entropy ? std::min(entropy, mean) : mean;
+      has_entropy = true;
+    }
+  }
+  if (measured) text += ", largest logit " + significant(logit, 3);
+  if (has_entropy) text += ", smallest entropy " + significant(entropy, 3);
+  return text;
+}
+
+}  // namespace
+
+Report::Report(RunFolder* folder, const RunConfig& config, const ReportOptions& options)
+    : folder_(folder), config_(config), options_(options), console_(options.quiet) {}
+
+bool Report::due(int64_t step) const { return step == 0 || (step + 1) % config_.report.every == 0; }
+
+void Report::write(Json row) {
+  if (folder_ != nullptr) folder_->write_row(row);
+}
+
+double Report::seconds_per_step() const { return last_step_ > 0 ? last_seconds_ / static_cast<double>(last_step_) : 0; }
+
+void Report::step(const Run& run, int64_t step, const StepResult& result, const HealthSums& health) {
+  const double now = since_start_.seconds();
+  const double training = now - excluded_seconds_;
+  Json row{{"step", step + 1}, {"time", now}};
+  add_losses(row, result.totals, config_.loss);
+  const double norm = result.norm.item<double>();
+  row["grad_norm"] = norm;
+  row["lr"] = learning_rate(run, step);
+  row["tokens"] = (step + 1) * run.tokens_per_step();
+
+  ProgressLine line{.step = step + 1, .steps = run.steps, .loss = result.totals.cross_entropy(), .lr = row["lr"], .grad_norm = norm};
+  if (last_step_ >= 0 && step > last_step_ && training > last_seconds_) {
+    const double seconds = (training - last_seconds_) / static_cast<double>(step - last_step_);
+    line.tokens_per_s = static_cast<double>(run.tokens_per_step()) / seconds;
+    row["tokens_per_s"] = line.tokens_per_s;
+    if (options_.peak_flops > 0) line.peak_share = line.tokens_per_s * flops_per_token(run.model.config()) / options_.peak_flops;
+    if (run.steps > 0) line.seconds_left = seconds * static_cast<double>(run.steps - step - 1);
+  }
+  if (health.bounds) {
+    const HealthReport report = report_of(health, run.world);
+    add_health(row, "", report);
+    add_weights(row, layer_weights(run));
+    for (const Alarm& alarm : alarms_.look(report, step + 1)) console_.warn(alarm.message);
+  }
+  write(std::move(row));
+  if (due(step) || step + 1 == run.steps) console_.progress(line);
+  last_step_ = step;
+  last_seconds_ = training;
+}
+
+void Report::skipped(const Run& run, int64_t step, const StepResult& result) {
+  console_.warn(cat("step ", step + 1, " left out: the loss is ", result.totals.objective(), " and the gradient's norm ",
+                    result.norm.item<double>(), "; ", run.finite.in_a_row(), " in a row (stability.skip_limit ",
+                    run.config.stability.skip_limit, ")"));
+}
+
+void Report::evaluation(const Run& run, int64_t done, const std::vector<Evaluation>& results) {
+  if (results.empty()) return;
+  Json row{{"step", done}, {"time", since_start_.seconds()}};
+  for (const Evaluation& evaluation : results) {
+    add_evaluation(row, evaluation);
+    console_.say(evaluation_text(evaluation, done));
+  }
+  if (config_.evaluate.sample > 0) {
+    const std::string text = sample_text(run);
+    row["sample"] = text;
+    console_.say(text);
+  }
+  write(std::move(row));
+  excluded_seconds_ = since_start_.seconds() - last_seconds_;
+}
+
+}  // namespace quell

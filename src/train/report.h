@@ -1,0 +1,49 @@
+// What a run tells: rows of metrics.jsonl (the primary log), and from the same numbers the console: on a terminal one live line,
+// elsewhere a plain line a report. Reads numbers from the device only here.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "stability/health.h"
+#include "train/console.h"
+#include "train/evaluate.h"
+#include "train/folder.h"
+#include "train/step.h"
+
+namespace quell {
+
+struct ReportOptions {
+  double peak_flops = 0;  // of the probe at start; 0: no share of it is shown
+  bool quiet = false;
+};
+
+class Report {
+ public:
+  // `folder` null (a dry run): nothing is written.
+  Report(RunFolder* folder, const RunConfig& config, const ReportOptions& options);
+
+  bool due(int64_t step) const;
+  void step(const Run& run, int64_t step, const StepResult& result, const HealthSums& health);
+  void skipped(const Run& run, int64_t step, const StepResult& result);
+  // After `done` steps.
+  void evaluation(const Run& run, int64_t done, const std::vector<Evaluation>& results);
+  // Seconds of training a step so far, without evaluations; 0 before the second step.
+  double seconds_per_step() const;
+
+ private:
+  void write(Json row);
+  RunFolder* folder_;
+  RunConfig config_;
+  ReportOptions options_;
+  Console console_;
+  HealthAlarms alarms_;
+  Timer since_start_;
+  double excluded_seconds_ = 0;  // evaluations and reports: not training
+  double last_seconds_ = 0;
+  int64_t last_step_ = -1;
+};
+
+}  // namespace quell

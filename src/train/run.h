@@ -1,0 +1,69 @@
+// A run: everything that trains, owned in one place and built in one visible order. It holds no behaviour of its own; an update
+// is train/step, when things happen is train/loop.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/progress.h"
+#include "data/prefetch.h"
+#include "data/source.h"
+#include "dist/gradients.h"
+#include "dist/world.h"
+#include "nn/decoder.h"
+#include "optim/adamw.h"
+#include "stability/finite.h"
+#include "tensors/arena.h"
+#include "tensors/parameter.h"
+#include "train/config.h"
+#include "train/objective.h"
+
+namespace quell {
+
+struct EvaluationData {
+  std::string name;
+  FixedTokens data;
+};
+
+// How this start of the run differs from the run file.
+struct RunOptions {
+  int64_t overfit = 0;  // train on the first N samples over and over; 0: on all
+  Progress progress;    // scanning data
+};
+
+struct Run {
+  Run(RunConfig resolved, const RunOptions& options);
+
+  RunConfig config;  // vocabulary and steps filled in
+  World world;
+  TokenSource source;
+  std::vector<EvaluationData> evaluations;
+  ParameterList parameters;
+  Decoder model;
+  Arena arena;
+  AdamW optimizer;
+  GradientReducer reducer;
+  LanguageModel objective;
+  FinitePolicy finite;
+
+  // The plan: 0 where only time ends the run.
+  int64_t steps = 0;
+  int64_t batch = 0;        // samples of a step over the whole world
+  int64_t micro_batch = 0;  // samples of one rank's micro-batch
+  int64_t overfit = 0;
+
+  // The micro-batches of step `step` on this rank. From prefetch(), when that has begun, in order.
+  std::vector<Batch> batches(int64_t step);
+  std::vector<Batch> reread(int64_t step) const;  // the same again, whatever the prefetcher is doing
+  void begin_prefetch(int64_t first_step);
+  Forward forward(const Batch& batch, bool training) const;
+  int64_t tokens_per_step() const;
+
+ private:
+  HostBatch read(int64_t step, int64_t part) const;
+  std::unique_ptr<Prefetch> prefetch_;
+};
+
+}  // namespace quell

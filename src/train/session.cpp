@@ -1,0 +1,81 @@
+#include "train/session.h"
+
+#include <new>
+
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "tensors/memory.h"
+#include "train/loop.h"
+#include "train/start.h"
+
+namespace quell {
+namespace {
+
+Progress scanning() {
+  return {[](const std::string& what, uint64_t done, uint64_t total) {
+    log::info(cat(what, ": ", human_bytes(static_cast<double>(done)), " of ", human_bytes(static_cast<double>(total))));
+  }};
+}
+
+int dry_run(Run& run, double peak_flops) {
+  Report report(nullptr, run.config, {.peak_flops = peak_flops, .quiet = true});
+  train_step(run, 0, nullptr);
+  const Timer timer;  // the first step pays for fresh memory
+  train_step(run, 1, nullptr);
+  const double seconds = timer.seconds();
+  log::info(cat("one step    ", human_seconds(seconds), ", ", human_count(static_cast<double>(run.tokens_per_step()) / seconds),
+                " tokens/s"));
+  if (run.steps > 0) log::info("all steps   about " + human_seconds(seconds * static_cast<double>(run.steps)) + " without evaluations");
+  log::info(cat("memory      ", human_bytes(static_cast<double>(machine::peak_resident_bytes())), " at the peak; by formula:"));
+  for (const MemoryClass& c : memory_classes(run.config, *run.model.config().vocabulary)) {
+    log::info(cat("              ", c.name, " ", human_bytes(c.bytes)));
+  }
+  return 0;
+}
+
+int finish(const Run& run, const RunFolder& folder, const LoopResult& result) {
+  folder.save_weights(run, result.steps);
+  const std::string where = folder.path() + "/weights.safetensors";
+  if (result.ending == Ending::stopped) {
+    log::warn(cat("stopped on request after step ", result.steps, "; the weights are in ", where));
+    return 128 + signals::which();
+  }
+  const char* why = result.ending == Ending::out_of_time ? "time is up" : "finished";
+  log::info(cat(why, " after step ", result.steps, "; the weights are in ", where));
+  return static_cast<int>(Exit::finished);
+}
+
+int train_in_memory(const RunConfig& config, const TrainOptions& options, int threads) {
+  const double peak_flops = probe_matrix_products();
+  Run run(config, {.overfit = options.overfit, .progress = scanning()});
+  for (const std::string& line : start_block(run, threads, peak_flops)) log::info(line);
+  if (options.dry_run) return dry_run(run, peak_flops);
+  RunFolder folder(options.folder.empty() ? "runs/" + config.name : options.folder, run);
+  log::info("run         " + folder.path());
+  LoopResult result;
+  {
+    Report report(&folder, run.config, {.peak_flops = peak_flops, .quiet = options.quiet});
+    result = train(run, report);
+  }
+  return finish(run, folder, result);
+}
+
+}  // namespace
+
+int run_training(const RunConfig& config, const TrainOptions& options) {
+  log::set_quiet(options.quiet);
+  signals::install();
+  const int threads = prepare_process(config);
+  const auto& model = std::get<DecoderConfig>(config.model);
+  try {
+    return train_in_memory(config, options, threads);
+  } catch (const c10::OutOfMemoryError&) {
+    throw MachineError(out_of_memory_message(config, model.vocabulary.value_or(0)));
+  } catch (const std::bad_alloc&) {
+    throw MachineError(out_of_memory_message(config, model.vocabulary.value_or(0)));
+  }
+}
+
+}  // namespace quell

@@ -1,0 +1,21 @@
+// `quell train` from a loaded configuration to the end of the run: process, run, folder, loop, weights, last words.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "train/config.h"
+
+namespace quell {
+
+struct TrainOptions {
+  std::string folder;   // "": runs/<name>
+  bool dry_run = false; // one step, nothing written
+  int64_t overfit = 0;  // train on the first N samples
+  bool quiet = false;
+};
+
+// The exit code: finished, or stopped on request (128 + the signal, with the weights saved).
+int run_training(const RunConfig& config, const TrainOptions& options);
+
+}  // namespace quell

@@ -1,0 +1,110 @@
+#include "train/start.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/machine.h"
+#include "base/text.h"
+#include "nn/count.h"
+#include "tensors/memory.h"
+#include "tensors/switches.h"
+
+namespace quell {
+namespace {
+
+std::string group_text(const ParameterGroup& group) {
+  std::string text = cat(name_of(group.role), " ", human_count(static_cast<double>(group.numel)), " (decay ", group.decay);
+  if (group.lr_factor != 1) text += cat(", lr x ", group.lr_factor);
+  if (group.clamp) text += cat(", clamp ", *group.clamp);
+  return text + ")";
+}
+
+std::string qk_norm_text(const AttentionConfig& attention) {
+  const QkNormOptions& o = attention.qk_norm;
+  if (o.kind == NormKind::none) return "none";
+  return cat(name_of(o.kind), " over the ", name_of(o.axis), ", weight ", name_of(o.weight), ", eps ", o.eps, ", ", name_of(o.rope),
+             " rotary, scale ", name_of(attention.scale.kind));
+}
+
+}  // namespace
+
+int prepare_process(const RunConfig& config) {
+  if (config.device != "auto" && config.device != "cpu") {
+    throw MachineError("device: " + config.device + " is not there: this build computes on the CPU; set device to auto or cpu");
+  }
+  const int threads = config.threads ? static_cast<int>(*config.threads) : machine::cores();
+  keep_step_memory();
+  set_switches({.threads = threads});
+  return threads;
+}
+
+double probe_matrix_products() {
+  at::NoGradGuard no_gradients;
+  const int64_t n = 512;
+  const at::Tensor a = at::ones({n, n}), b = at::ones({n, n});
+  at::Tensor c = at::mm(a, b);
+  const Timer timer;
+  int64_t products = 0;
+  while (timer.seconds() < 0.05) {
+    at::mm_out(c, a, b);
+    ++products;
+  }
+  return 2.0 * static_cast<double>(n * n * n * products) / timer.seconds();
+}
+
+std::vector<std::string> start_block(const Run& run, int threads, double peak_flops) {
+  const DecoderConfig& model = run.model.config();
+  std::vector<std::string> groups;
+  for (const ParameterGroup& group : run.optimizer.groups()) groups.push_back(group_text(group));
+  const auto step_tokens = static_cast<double>(run.tokens_per_step());
+  const double step_flops = flops_per_token(model) * step_tokens;
+  std::vector<std::string> lines{
+      cat("device      cpu, ", threads, threads == 1 ? " thread" : " threads", ", ", human_count(peak_flops), "FLOP/s in a probe"),
+      "libtorch    " + libtorch_description(),
+      cat("model       ", human_count(static_cast<double>(run.parameters.numel())), " parameters, ", model.layers, " layers, width ",
+          model.width, ", ", model.heads, "/", model.kv(), " heads of ", model.head(), ", vocabulary ", *model.vocabulary),
+      "qk-norm     " + qk_norm_text(model.attention),
+      "groups      " + join(groups, "\n            "),
+      cat("step        ", run.batch, " x ", model.context, " = ", run.tokens_per_step(), " tokens, ", human_count(step_flops), "FLOP"),
+      cat("data        ", human_count(static_cast<double>(run.source.tokens().tokens())), " tokens, an epoch is ",
+          human_count(static_cast<double>(run.source.epoch_samples()) / static_cast<double>(run.batch)), " steps")};
+  if (run.steps > 0) {
+    const double at_best = step_flops / peak_flops * static_cast<double>(run.steps);
+    lines.push_back(cat("plan        ", run.steps, " steps, not under ", human_seconds(at_best), " at the probe's rate"));
+  }
+  return lines;
+}
+
+std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t vocabulary) {
+  DecoderConfig model = std::get<DecoderConfig>(config.model);
+  model.vocabulary = vocabulary;
+  const double scalar = config.precision == Precision::fp64 ? 8 : 4;
+  const double compute = config.precision == Precision::bf16 ? 2 : scalar;
+  const auto parameters = static_cast<double>(count_parameters(model));
+  const auto micro_batch = static_cast<double>(std::get<TokenData>(config.data).batch / config.micro_batches);
+  const double tokens = micro_batch * static_cast<double>(model.context);
+  // What a block keeps for its backward: two normed inputs and two sums of the residual, q, k, v twice (before and after the
+  // norm) and the attention's output, and the MLP's hidden values.
+  const auto head = static_cast<double>(model.head());
+  const double attention = head * static_cast<double>(3 * model.heads + 3 * model.kv());
+  const double block = 4.0 * static_cast<double>(model.width) + attention + 3.0 * static_cast<double>(model.mlp_width());
+  std::vector<MemoryClass> classes{
+      {"weights", parameters * (scalar + (config.precision == Precision::bf16 ? 2 : 0)), "a smaller model.width or model.layers"},
+      {"gradients", parameters * scalar, "optimizer.freeze"},
+      {"optimizer moments", 2 * parameters * scalar, "optimizer.freeze, or a smaller model"},
+      {"activations", tokens * block * compute * static_cast<double>(model.layers), "a larger micro_batches"},
+      {"output logits", tokens * static_cast<double>(vocabulary) * compute, "a larger micro_batches"}};
+  std::stable_sort(classes.begin(), classes.end(), [](const MemoryClass& a, const MemoryClass& b) { return a.bytes > b.bytes; });
+  return classes;
+}
+
+std::string out_of_memory_message(const RunConfig& config, int64_t vocabulary) {
+  const std::vector<MemoryClass> classes = memory_classes(config, vocabulary);
+  std::string text = cat("memory: the machine's ", human_bytes(static_cast<double>(machine::memory_limit())),
+                         " are not enough; by formula the largest part is ", classes.front().name);
+  for (const MemoryClass& c : classes) text += cat("\n  ", c.name, " ", human_bytes(c.bytes));
+  return text + "\n  what helps: a larger micro_batches (now " + std::to_string(config.micro_batches) +
+         "), a smaller model.context or data.batch, or " + classes.front().advice;
+}
+
+}  // namespace quell

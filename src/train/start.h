@@ -1,0 +1,33 @@
+// What a run is told to stand on: device, threads, LibTorch, the measured rate of matrix products, parameters, groups, tokens a
+// step, memory by class.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/run.h"
+
+namespace quell {
+
+// Switches and step memory for this process. Throws MachineError for a device that is not there. Returns the threads in use.
+int prepare_process(const RunConfig& config);
+
+// FLOP/s of fp32 matrix products (512 x 512 x 512) on this machine, measured for about 50 ms.
+double probe_matrix_products();
+
+// The start block, a line each.
+std::vector<std::string> start_block(const Run& run, int threads, double peak_flops);
+
+// Bytes by class, largest first.
+struct MemoryClass {
+  std::string name;
+  double bytes = 0;
+  std::string advice;  // what makes it smaller
+};
+// By formula from the configuration: the vocabulary must be known.
+std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t vocabulary);
+
+// What is said when memory runs out: the largest class and three changes that help.
+std::string out_of_memory_message(const RunConfig& config, int64_t vocabulary);
+
+}  // namespace quell

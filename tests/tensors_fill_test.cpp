@@ -1,0 +1,134 @@
+// Draws are functions of (key, element); their distribution is tested at fixed keys, so that no run can differ.
+#include <catch2/catch.hpp>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensors/fill.h"
+
+using namespace quell;
+
+namespace {
+
+at::Tensor drawn(int64_t size, Initial initial, uint64_t key, at::ScalarType type = at::kFloat) {
+  at::Tensor flat = at::empty({size}, at::TensorOptions().dtype(type));
+  fill(flat, initial, key);
+  return flat;
+}
+
+// Runs `fn` with another number of threads and restores it.
+template <class F>
+auto with_threads(int threads, F fn) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(threads);
+  auto result = fn();
+  at::set_num_threads(before);
+  return result;
+}
+
+double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+// Kolmogorov and Smirnov's statistic times sqrt(n); above 1.95 with probability 0.001 if the distribution is right.
+template <class Cdf>
+double kolmogorov_smirnov(const at::Tensor& sample, Cdf cdf) {
+  const at::Tensor sorted = std::get<0>(sample.to(at::kDouble).sort());
+  const double* x = sorted.const_data_ptr<double>();
+  const double n = static_cast<double>(sorted.numel());
+  double worst = 0;
+  for (int64_t i = 0; i < sorted.numel(); ++i) {
+    const double expected = cdf(x[i]);
+    worst = std::max({worst, std::abs(expected - i / n), std::abs(expected - (i + 1) / n)});
+  }
+  return worst * std::sqrt(n);
+}
+
+}  // namespace
+
+TEST_CASE("normal values have the normal distribution", "[unit]") {
+  const at::Tensor x = drawn(100'000, Initial::normal(0.02), 1);
+  REQUIRE(kolmogorov_smirnov(x / 0.02, normal_cdf) < 1.95);
+  // No block is used twice.
+  const at::Tensor wide = std::get<0>(drawn(100'000, Initial::normal(1), 1, at::kDouble).sort());
+  REQUIRE((wide.slice(0, 1) - wide.slice(0, 0, -1)).min().item<double>() > 0);
+  // Pairs come from one block: neighbours must not be correlated (standard error 1 / sqrt(n)).
+  const at::Tensor pairs = (x / 0.02).view({-1, 2});
+  const double correlation = (pairs.select(1, 0) * pairs.select(1, 1)).mean().item<double>();
+  REQUIRE(std::abs(correlation) < 5 / std::sqrt(50'000.0));
+}
+
+TEST_CASE("truncated normal values lie within three deviations and keep the shape inside", "[unit]") {
+  const at::Tensor x = drawn(100'000, Initial::truncated_normal(2), 2) / 2;
+  REQUIRE(x.abs().max().item<double>() <= 3);
+  const double outside = normal_cdf(-3);
+  REQUIRE(kolmogorov_smirnov(x, [&](double v) { return (normal_cdf(v) - outside) / (1 - 2 * outside); }) < 1.95);
+  // Values that needed no second draw are those of the plain normal.
+  const at::Tensor plain = drawn(100'000, Initial::normal(2), 2) / 2;
+  const at::Tensor inside = plain.abs() <= 3;
+  REQUIRE(inside.sum().item<int64_t>() < 100'000);
+  REQUIRE(at::equal(x.masked_select(inside), plain.masked_select(inside)));
+}
+
+TEST_CASE("a draw depends on neither the number of threads nor the tensor's length", "[unit]") {
+  for (const Initial initial : {Initial::normal(1), Initial::truncated_normal(1)}) {
+    const auto draw = [&] { return drawn(50'001, initial, 3); };
+    const at::Tensor one = with_threads(1, draw);
+    REQUIRE(at::equal(one, with_threads(3, draw)));
+    REQUIRE(at::equal(one.narrow(0, 0, 777), drawn(777, initial, 3)));
+    REQUIRE_FALSE(at::equal(one, drawn(50'001, initial, 4)));
+  }
+}
+
+TEST_CASE("fp64 values round to the fp32 ones", "[unit]") {
+  for (const Initial initial : {Initial::normal(0.3), Initial::truncated_normal(0.3), Initial::constant(0.3)}) {
+    const at::Tensor wide = drawn(10'000, initial, 5, at::kDouble);
+    REQUIRE(at::equal(wide.to(at::kFloat), drawn(10'000, initial, 5)));
+    if (initial.kind != Initial::Kind::constant) REQUIRE_FALSE(at::equal(wide.to(at::kFloat).to(at::kDouble), wide));
+  }
+}
+
+TEST_CASE("a parameter's values follow from seed and name, whatever else is declared", "[unit]") {
+  const auto precision = GENERATE(Precision::fp32, Precision::bf16);
+  const auto values = [&](uint64_t seed, bool with_another) {
+    ParameterList list;
+    if (with_another) list.add("first", Role::matrix, 0, {11, 3}, Initial::normal(1));
+    Parameter* p = list.add("q.weight", Role::matrix, 0, {33, 7}, Initial::normal(0.02));
+    Arena arena(list, {precision, 1, at::kCPU});
+    fill(list, arena, seed);
+    REQUIRE(at::equal(p->compute, p->value.to(p->compute.scalar_type())));
+    return p->value.detach().clone();
+  };
+  REQUIRE(at::equal(values(1, false), values(1, true)));
+  REQUIRE_FALSE(at::equal(values(1, false), values(2, false)));
+
+  ParameterList list;
+  Parameter* a = list.add("a", Role::matrix, 0, {100}, Initial::normal(1));
+  Parameter* b = list.add("b", Role::matrix, 0, {100}, Initial::normal(1));
+  Parameter* c = list.add("c", Role::bias, 0, {100}, Initial::constant(0.5));
+  Arena arena(list, {});
+  fill(list, arena, 1);
+  REQUIRE_FALSE(at::equal(a->value, b->value));
+  REQUIRE(at::equal(c->value, at::full({100}, 0.5f)));
+}
+
+TEST_CASE("a dropout mask keeps the promised share, scaled, and is a function of key and element", "[unit]") {
+  for (const double p : {0.1, 0.5, 0.9}) {
+    const at::Tensor mask = dropout_mask(at::empty({100, 1003}), p, 6);
+    REQUIRE(mask.sizes() == at::IntArrayRef({100, 1003}));
+    const at::Tensor kept = mask != 0;
+    const double n = 100'300;
+    REQUIRE(std::abs(kept.sum().item<double>() - n * (1 - p)) < 5 * std::sqrt(n * p * (1 - p)));
+    REQUIRE(at::equal(mask.masked_select(kept), at::full({kept.sum().item<int64_t>()}, static_cast<float>(1 / (1 - p)))));
+    const auto again = [&] { return dropout_mask(at::empty({100, 1003}), p, 6); };
+    REQUIRE(at::equal(mask, with_threads(3, again)));
+    REQUIRE_FALSE(at::equal(mask, dropout_mask(at::empty({100, 1003}), p, 7)));
+    for (const auto type : {at::kBFloat16, at::kDouble}) {
+      const at::Tensor other = dropout_mask(at::empty({100, 1003}, at::TensorOptions().dtype(type)), p, 6);
+      REQUIRE(other.scalar_type() == type);
+      REQUIRE(at::equal(other != 0, kept));
+    }
+  }
+  REQUIRE(at::equal(dropout_mask(at::empty({9}), 0, 1), at::ones({9})));
+}

@@ -85,7 +85,7 @@ TEST_CASE("an epoch of samples sees each input at most once and nearly all of th
 TEST_CASE("ranks and micro-batches read contiguous shares that make up the step", "[unit]") {
   TemporaryFolder folder;
   const TokenSource source(counting(folder, 5000), 8, 3, true);
-  const int64_t batch = 36;
+  const int64_t batch = 72;
   for (int64_t step : {0, 3, 1000000}) {
     const HostBatch whole = source.read(step * batch, batch);
     for (int64_t ranks : {1, 2, 3, 4}) {

@@ -174,6 +174,7 @@ TEST_CASE("a token at or above the vocabulary is found before training", "[unit]
   TemporaryFolder folder;
   const std::string set = prepare_text(folder, "abcdef", "byte", 0, 4);  // two tokens a shard
   CHECK(message_of(set, TokenType::automatic, 103) == "(accepted)");
+  CHECK(message_of(set, TokenType::automatic, 102).starts_with(set + "/00002.bin: token 1 (byte 2) is id 102,"));
   CHECK(
       message_of(set, TokenType::automatic, 100) ==
       set +
@@ -208,7 +209,7 @@ TEST_CASE("a side-car that was cut anywhere is an error", "[unit]") {
   }
   overwrite(name, whole.substr(0, 34));
   CHECK(message_of(set) == name +
-                               ":3:7: not valid JSON: syntax error while parsing object key - invalid string: missing closing "
+                               ":3:6: not valid JSON: syntax error while parsing object key - invalid string: missing closing "
                                "quote; last read: '\"ver'; expected string literal");
 }
 

@@ -112,7 +112,8 @@ TEST_CASE("a restored optimiser goes on as if it had not been saved", "[unit]") 
     }
     CHECK(same_bits(copy.arena->values(), model.arena->values()));
     CHECK(same_state(restored.state(), optimizer.state()));
-    CHECK_FALSE(same_state(state, optimizer.state()));  // what was handed over is a copy
+    const auto moment = [](const State& from) { return from.tensors.at("first.matrix"); };
+    CHECK_FALSE(same_bits(moment(state), moment(optimizer.state())));  // what was handed over is a copy
   }
 }
 

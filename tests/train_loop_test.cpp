@@ -1,4 +1,5 @@
 // The loop and what it reports: rows of metrics.jsonl, evaluation before, between and after, the ends of a run.
+#include <ATen/ATen.h>
 #include <catch2/catch.hpp>
 
 #include <cmath>

@@ -19,7 +19,7 @@ constexpr std::array rules{
     Rule{"end of map not found", "this does not continue the map above it",
          "keys of one level begin in one column; behind a quoted text or a bracket nothing follows"},
     Rule{"end of sequence not found", "this does not continue the list above it",
-         "the \"-\" of one list stand in one column"},
+         "the \"-\" of one list stand in one column; behind a quoted text or a bracket nothing follows"},
     Rule{"end of map flow not found", "this { is never closed", "add }"},
     Rule{"end of sequence flow not found", "this [ is never closed", "add ]"},
     Rule{"illegal EOF in scalar", "this quote is never closed", "add the closing quote"},

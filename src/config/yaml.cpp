@@ -16,8 +16,6 @@
 namespace quell::config {
 namespace {
 
-const SyntaxError open_quote = explain_syntax(YAML::ErrorMsg::EOF_IN_SCALAR, '"');
-
 // Ends parsing: what follows cannot be understood.
 struct Stop {
   Mistake mistake;
@@ -177,7 +175,10 @@ void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
     node.is_quoted = true;
     end = end_of_quoted(content_, begin);
     // yaml-cpp closes a quote by itself where the file ends with a line end.
-    if (end == std::string::npos) throw Stop{{place(mark), open_quote.message, {open_quote.note}, {}}};
+    if (end == std::string::npos) {
+      const SyntaxError words = explain_syntax(YAML::ErrorMsg::EOF_IN_SCALAR, first);
+      throw Stop{{place(mark), words.message, {words.note}, {}}};
+    }
   } else if (first == '|' || first == '>') {
     node.is_quoted = true;
     if (part_.is_flow) stop(mark, "a block text is not possible here", "put the text in quotes");

@@ -72,7 +72,10 @@ void apply_preset(Preset preset, int64_t head_width, QkNormOptions& qk_norm, Sca
       break;
     case Preset::cohere: qk_norm = layer(1e-5, NormWeight::per_head, false); break;
     case Preset::stablelm2: qk_norm = layer(1e-5, NormWeight::per_head, false); break;
-    case Preset::chameleon: qk_norm = layer(1e-5, NormWeight::per_head, true); break;
+    case Preset::chameleon:
+      qk_norm = layer(1e-5, NormWeight::per_head, true);
+      qk_norm.cast = cast_then_weight;
+      break;
     case Preset::persimmon: qk_norm = layer(1e-5, NormWeight::shared, true); break;
     case Preset::hunyuan: qk_norm = rms(1e-5, cast_then_weight, RopeOrder::after); break;
     case Preset::minimax_m2: qk_norm = whole_projection(rms(1e-6, cast_then_weight)); break;

@@ -55,12 +55,6 @@ struct Capped {
   QUELL_INLINE Floats slope(Floats y) const { return 1.0f - (y * inverse) * (y * inverse); }
 };
 
-QUELL_INLINE Ints lane_numbers() {
-  Ints lane{};
-  for (int32_t i = 0; i < lanes; ++i) lane[i] = i;
-  return lane;
-}
-
 // The end of a row whose width is no multiple of the lanes. Where the row is long enough it is a full block that overlaps the
 // one before it, since loading and storing parts is slow.
 template <class T>
@@ -149,7 +143,7 @@ QUELL_INLINE double sum_of_row(const T* x, int64_t width, F&& f) {
 }
 
 QUELL_INLINE Floats element(const float* x) { return all(*x); }
-QUELL_INLINE Floats element(const Bf16* x) { return all(load(x, Part{1})[0]); }
+QUELL_INLINE Floats element(const Bf16* x) { return all(__builtin_bit_cast(float, static_cast<uint32_t>(x->bits) << 16)); }
 
 template <class T, class Cap>
 void forward_rows(const LossRows& a, const Cap& cap, int64_t begin, int64_t end) {
@@ -192,15 +186,16 @@ void backward_rows(const LossRows& a, const Cap& cap, int64_t begin, int64_t end
     const double z_factor = a.z == 0 ? 1 : 1 + 2 * a.z * (a.largest[row] + std::log(a.sum[row]));
     const float factor = static_cast<float>(a.gradient * z_factor / a.sum[row]);
     const float to_largest = static_cast<float>(a.gradient * 2 * a.max_z * a.largest[row]);
-    const auto slope = [&](Floats v, float extra) {
+    const auto slope = [&](Floats v, float shift) {
       const Floats y = cap.value(v);
-      return (factor * exp_below(y - largest) - uniform + extra) * cap.slope(y);
+      return (factor * exp_below(y - largest) + shift) * cap.slope(y);
     };
-    const Floats at_target = slope(element(x + target), (target == argmax ? to_largest : 0.0f) - to_target);
-    const Floats at_largest = target == argmax ? at_target : slope(element(x + argmax), to_largest);
-    replace_row(x, a.vocabulary, [&](Floats v) { return slope(v, 0.0f); });
+    const bool pulls_largest = a.max_z != 0 && target != argmax;
+    const Floats at_target = slope(element(x + target), (target == argmax ? to_largest : 0.0f) - to_target - uniform);
+    const Floats at_largest = pulls_largest ? slope(element(x + argmax), to_largest - uniform) : Floats{};
+    replace_row(x, a.vocabulary, [&](Floats v) { return slope(v, -uniform); });
     store(x + target, at_target, Part{1});
-    if (a.max_z != 0) store(x + argmax, at_largest, Part{1});
+    if (pulls_largest) store(x + argmax, at_largest, Part{1});
   }
 }
 

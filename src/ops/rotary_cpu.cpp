@@ -15,21 +15,20 @@ void turn_halves(const T* x, T* y, const float* cos, const float* sin, float dir
   });
 }
 
-// Sixteen values are eight pairs (even, odd): the partner of each lane is its neighbour, and the sine's sign alternates.
+// Neighbouring lanes are a pair (even, odd): the partner of each lane is its neighbour, and the sine's sign alternates.
 template <class T>
 void turn_interleaved(const T* x, T* y, const float* cos, const float* sin, float direction, int64_t pairs) {
-  using Eight = float __attribute__((vector_size(32)));
-  const Floats sign = Floats{-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1} * direction;
-  const auto twice = [](const float* from, int64_t count) {
-    Eight v{};
-    if (count >= 8) std::memcpy(&v, from, sizeof v);
+  const Ints lane = lane_numbers();
+  const Floats sign = ((lane & 1) == 1 ? all(1) : all(-1)) * direction;
+  const auto twice = [&](const float* from, int64_t count) {
+    Floats v{};
+    if (count >= lanes / 2) std::memcpy(&v, from, sizeof v / 2);
     else std::memcpy(&v, from, static_cast<size_t>(count) * sizeof(float));
-    return __builtin_shufflevector(v, v, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return __builtin_shuffle(v, lane >> 1);
   };
   blocks(2 * pairs, [&](int64_t j, auto n) {
     const Floats v = load(x + j, n), c = twice(cos + j / 2, pairs - j / 2), s = twice(sin + j / 2, pairs - j / 2);
-    const Floats partner = __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-    store(y + j, v * c + partner * (s * sign), n);
+    store(y + j, v * c + __builtin_shuffle(v, lane ^ 1) * (s * sign), n);
   });
 }
 

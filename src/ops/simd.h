@@ -1,6 +1,6 @@
-// Sixteen floats at a time, by GCC's vector extensions, for the kernels of this room: the compiler makes of them what the
-// instruction set of the file has. Loads and stores of fp32 and bf16 (rounded to nearest, ties to even, as LibTorch does), sums
-// in a fixed order, and exp. Results depend on the instruction set by the contraction of a * b + c alone.
+// As many floats at a time as the instruction set of the file has in a register, by GCC's vector extensions, for the kernels of
+// this room. Loads and stores of fp32 and bf16 (rounded to nearest, ties to even, as LibTorch does), sums in one order for every
+// instruction set, exp and sigmoid. Results depend on the instruction set by the contraction of a * b + c alone.
 // Included by *_cpu.cpp only. No torch header.
 #pragma once
 
@@ -13,17 +13,24 @@ namespace quell::ops::QUELL_ISA {
 
 #define QUELL_INLINE inline __attribute__((always_inline))
 
-using Floats = float __attribute__((vector_size(64)));
-using Ints = int32_t __attribute__((vector_size(64)));
-using Words = uint32_t __attribute__((vector_size(64)));
-using Shorts = uint16_t __attribute__((vector_size(32)));
+// Never wider than a register: GCC 12 takes comparisons and choices of wider vectors apart into single lanes.
+#if defined(__AVX512F__)
 inline constexpr int64_t lanes = 16;
+#elif defined(__AVX2__)
+inline constexpr int64_t lanes = 8;
+#else
+inline constexpr int64_t lanes = 4;
+#endif
+using Floats = float __attribute__((vector_size(4 * lanes)));
+using Ints = int32_t __attribute__((vector_size(4 * lanes)));
+using Words = uint32_t __attribute__((vector_size(4 * lanes)));
+using Shorts = uint16_t __attribute__((vector_size(2 * lanes)));
 
 struct Bf16 {
   uint16_t bits;
 };
 
-// A block of a row: all sixteen lanes, or the first `count` of them.
+// A block of a row: all lanes, or the first `count` of them.
 struct Full {};
 struct Part {
   int64_t count;
@@ -31,10 +38,15 @@ struct Part {
 
 QUELL_INLINE Floats all(float x) { return Floats{} + x; }
 
+QUELL_INLINE Ints lane_numbers() {
+  Ints lane{};
+  for (int32_t i = 0; i < lanes; ++i) lane[i] = i;
+  return lane;
+}
+
 QUELL_INLINE Floats keep(Floats x, Full) { return x; }
 QUELL_INLINE Floats keep(Floats x, Part part) {
-  constexpr Ints lane{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  return lane < static_cast<int32_t>(part.count) ? x : Floats{};
+  return lane_numbers() < static_cast<int32_t>(part.count) ? x : Floats{};
 }
 
 // ---- memory -----------------------------------------------------------------------------------------------------------
@@ -85,7 +97,7 @@ template <> QUELL_INLINE Floats round_to<float>(Floats x) { return x; }
 template <> QUELL_INLINE Floats round_to<Bf16>(Floats x) { return reinterpret_cast<Floats>(rounded_words(x)); }
 template <class T> QUELL_INLINE float round_to(float x) { return round_to<T>(all(x))[0]; }
 
-// f(j, Full or Part) for the blocks of a row that start at j = 0, 16, ...
+// f(j, Full or Part) for the blocks of a row that start at j = 0, lanes, ...
 template <class F>
 QUELL_INLINE void blocks(int64_t width, F&& f) {
   int64_t j = 0;
@@ -105,30 +117,36 @@ struct Walk {
 
 // ---- sums -------------------------------------------------------------------------------------------------------------
 
-// Halves, quarters, ...: one order for every instruction set.
-QUELL_INLINE float sum(Floats x) {
-  using Eight = float __attribute__((vector_size(32)));
-  using Four = float __attribute__((vector_size(16)));
-  const Eight a = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-  const Four b = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
-  const Four c = b + __builtin_shufflevector(b, b, 2, 3, 2, 3);
-  return c[0] + c[1];
+// Halves, quarters, ...
+using Four = float __attribute__((vector_size(16)));
+using Eight = float __attribute__((vector_size(32)));
+using Sixteen = float __attribute__((vector_size(64)));
+QUELL_INLINE float sum(Four x) {
+  x += __builtin_shufflevector(x, x, 2, 3, 2, 3);
+  return x[0] + x[1];
+}
+QUELL_INLINE float sum(Eight x) {
+  return sum(__builtin_shufflevector(x, x, 0, 1, 2, 3) + __builtin_shufflevector(x, x, 4, 5, 6, 7));
+}
+QUELL_INLINE float sum(Sixteen x) {
+  return sum(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15));
 }
 
-// Sum over a row of f(j, block), whose lanes outside the row are 0; four accumulators hide the latency of the additions.
+// Sum over a row of f(j, block), whose lanes outside the row are 0. Element j goes to the sum j mod 64, however wide a vector
+// is, and the 64 sums are added by halves. So many also hide the latency of the additions.
 template <class F>
 QUELL_INLINE float sum_blocks(int64_t width, F&& f) {
-  Floats s0{}, s1{}, s2{}, s3{};
+  constexpr int64_t streams = 64 / lanes;
+  Floats s[streams] = {};
   int64_t j = 0;
-  for (; j + 4 * lanes <= width; j += 4 * lanes) {
-    s0 += f(j, Full{});
-    s1 += f(j + lanes, Full{});
-    s2 += f(j + 2 * lanes, Full{});
-    s3 += f(j + 3 * lanes, Full{});
+  for (; j + 64 <= width; j += 64) {
+    for (int64_t i = 0; i < streams; ++i) s[i] += f(j + i * lanes, Full{});
   }
-  for (; j + lanes <= width; j += lanes) s0 += f(j, Full{});
-  if (j < width) s1 += f(j, Part{width - j});
-  return sum((s0 + s1) + (s2 + s3));
+  for (int64_t i = 0; j < width; ++i, j += lanes) s[i] += j + lanes <= width ? f(j, Full{}) : f(j, Part{width - j});
+  for (int64_t n = streams / 2; n > 0; n /= 2) {
+    for (int64_t i = 0; i < n; ++i) s[i] += s[i + n];
+  }
+  return sum(s[0]);
 }
 
 // ---- functions ----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@
 namespace quell {
 namespace {
 
-bool due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+// Together with the report's rows: after every `every`-th step.
+bool due(int64_t step, int64_t every) { return every > 0 && (step + 1) % every == 0; }
 
 }  // namespace
 

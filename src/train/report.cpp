@@ -63,7 +63,7 @@ void Report::step(const Run& run, int64_t step, const StepResult& result, const 
     line.tokens_per_s = static_cast<double>(run.tokens_per_step()) / seconds;
     row["tokens_per_s"] = line.tokens_per_s;
     if (options_.peak_flops > 0) line.peak_share = line.tokens_per_s * flops_per_token(run.model.config()) / options_.peak_flops;
-    if (run.steps > 0) line.seconds_left = seconds * static_cast<double>(run.steps - step - 1);
+    if (step + 1 < run.steps) line.seconds_left = seconds * static_cast<double>(run.steps - step - 1);
   }
   if (health.bounds) {
     const HealthReport report = report_of(health, run.world);

@@ -35,6 +35,7 @@ int length_of_lead(unsigned char byte) {
 }  // namespace
 
 std::string shortest(double value) {
+  if (std::isnan(value)) return "nan";  // whatever its sign bit says
   std::array<char, 32> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return {text.data(), end};

@@ -36,7 +36,9 @@ AttentionResult attention(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, co
                           const AttentionSpec& spec) {
   const at::Tensor s_BHTT = scores(q_BTHD, k_BTGD, spec);
   at::Tensor weights_BHTT = at::softmax(s_BHTT, -1);
-  if (spec.dropout > 0) weights_BHTT = weights_BHTT * dropout_mask(weights_BHTT.detach(), spec.dropout, spec.dropout_key);
+  if (spec.dropout > 0) {
+    weights_BHTT = weights_BHTT * dropout_masks(weights_BHTT.detach(), spec.dropout, spec.dropout_key, spec.samples_B);
+  }
   const at::Tensor out_BHTD = at::matmul(weights_BHTT, for_query_heads(widened(v_BTGD), q_BTHD.size(2)));
 
   AttentionResult result;

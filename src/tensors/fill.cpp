@@ -100,4 +100,14 @@ at::Tensor dropout_mask(const at::Tensor& like, double probability, uint64_t key
   return mask.to(like.options());
 }
 
+at::Tensor dropout_masks(const at::Tensor& like_B, double probability, uint64_t key, const at::Tensor& samples_B) {
+  require(samples_B.defined() && samples_B.size(0) == like_B.size(0), "dropout: a sample index for each sample is needed");
+  const auto samples = samples_B.accessor<int64_t, 1>();
+  std::vector<at::Tensor> masks;
+  for (int64_t b = 0; b < like_B.size(0); ++b) {
+    masks.push_back(dropout_mask(like_B[b], probability, key_of(key, static_cast<uint64_t>(samples[b]))));
+  }
+  return at::stack(masks);
+}
+
 }  // namespace quell

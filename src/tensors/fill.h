@@ -20,4 +20,8 @@ void fill(ParameterList& parameters, Arena& arena, uint64_t seed);
 // Keep mask of dropout as a function of (key, element): 1/(1-p) with probability 1-p, else 0, in `like`'s type and shape.
 at::Tensor dropout_mask(const at::Tensor& like, double probability, uint64_t key);
 
+// The same for a batch: the mask of sample b is a function of (key, samples_B[b]) alone, so it does not depend on how a batch is
+// cut into micro-batches or ranks. like_B is [B, ...], samples_B int64 on the CPU.
+at::Tensor dropout_masks(const at::Tensor& like_B, double probability, uint64_t key, const at::Tensor& samples_B);
+
 }  // namespace quell

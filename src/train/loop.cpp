@@ -20,9 +20,8 @@ bool evaluation_due(const Run& run, int64_t done) {
 [[noreturn]] void end_for_numbers(Run& run, int64_t step, const StepResult& result) {
   const std::string what = cat("step ", step + 1, ": the loss is ", result.totals.objective(), " and the gradient's norm ",
                                result.norm.item<double>());
-  throw NumericsError(cat(what, "; the first tensor that is not finite is ", first_bad_tensor(run, step), "; ",
-                          run.finite.in_a_row(), " bad steps in a row, ", run.finite.skipped(),
-                          " in all, none of which changed a weight"));
+  throw NumericsError(cat(what, "; the first tensor that is not finite is ", first_bad_tensor(run, step),
+                          "; bad steps in a row: ", run.finite.in_a_row(), ", none of which changed a weight"));
 }
 
 }  // namespace
@@ -45,7 +44,7 @@ LoopResult train(Run& run, Report& report) {
     if (report.due(step) || health.bounds || last(run, step)) report.step(run, step, result, health);
     if (evaluation_due(run, step + 1)) report.evaluation(run, step + 1, evaluate(run));
   }
-  const bool complete = step == run.steps;
+  const bool complete = run.steps > 0 && step == run.steps;
   if (!complete) report.evaluation(run, step, evaluate(run));
   return {complete ? Ending::finished : Ending::out_of_time, step};
 }

@@ -1,0 +1,1 @@
+// Gives the tests' precompiled headers a target of their own to live in.

@@ -1,5 +1,5 @@
-// Every error text, word for word: tests/golden/config_errors.txt holds inputs and messages. What a rule accepts is tested in
-// config_load_test.cpp and config_scalars_test.cpp.
+// Every error text, word for word: tests/golden/config_errors.txt holds inputs and messages. What a rule accepts is
+// tested in config_load_test.cpp and config_scalars_test.cpp.
 #include <catch2/catch.hpp>
 
 #include <map>
@@ -142,10 +142,12 @@ TEST_CASE("a missing file, a folder and a file over 1 MiB are usage errors", "[u
   files::write_atomically(at + "/text_small.yaml", "name: x\n");
   files::write_atomically(at + "/big.yaml", std::string((1 << 20) + 1, '\n'));
   files::write_atomically(at + "/limit.yaml", "name: x\n" + std::string((1 << 20) - 8, '\n'));
-  CHECK(message_of(at + "/text_smal.yaml") == at + "/text_smal.yaml: no such file\n  did you mean " + at + "/text_small.yaml?");
+  CHECK(message_of(at + "/text_smal.yaml") ==
+        at + "/text_smal.yaml: no such file\n  did you mean " + at + "/text_small.yaml?");
   CHECK(message_of(at + "/none/x.yaml") == at + "/none/x.yaml: no such file");
   CHECK(message_of(at) == at + ": is a folder, not a run file");
-  CHECK(message_of(at + "/big.yaml") == at + "/big.yaml: is 1.0 MiB large\n  allowed: at most 1.0 MiB; is this really a run file?");
+  CHECK(message_of(at + "/big.yaml") ==
+        at + "/big.yaml: is 1.0 MiB large\n  allowed: at most 1.0 MiB; is this really a run file?");
   CHECK(config::load<example::Run>(config::Source::from_file(at + "/limit.yaml")).name == "x");
   files::remove_all(at);
 }

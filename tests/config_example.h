@@ -1,4 +1,5 @@
-// A small run file of the config tests' own: every type a field may have, one check(), one derive(), a variant, named sections.
+// A small run file of the config tests' own: every type a field may have, one check(), one derive(), a variant, named
+// sections.
 #pragma once
 
 #include <string>
@@ -32,7 +33,8 @@ void describe(V& v, Norm& c) {
   v.field("bias", c.bias, help("layernorm only."));
 }
 inline void check(Problems& problems, const Norm& c) {
-  if (c.bias && c.kind != ExampleKind::layernorm) problems.add("bias", "only layernorm has a bias", "set norm.kind to layernorm");
+  if (c.bias && c.kind != ExampleKind::layernorm)
+    problems.add("bias", "only layernorm has a bias", "set norm.kind to layernorm");
 }
 
 struct Model {
@@ -55,7 +57,8 @@ void describe(V& v, Model& c) {
   v.field("preset", c.preset, help("A published scheme."));
 }
 inline void check(Problems& problems, const Model& c) {
-  if (c.width % c.heads != 0) problems.add("heads", cat(c.heads, " does not divide model.width ", c.width), "choose a divisor");
+  if (c.width % c.heads != 0)
+    problems.add("heads", cat(c.heads, " does not divide model.width ", c.width), "choose a divisor");
 }
 
 struct Tokens {

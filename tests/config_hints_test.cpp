@@ -9,7 +9,8 @@
 namespace quell::config {
 namespace {
 
-std::vector<std::string> hint(const std::string& section, const std::string& name, const std::vector<std::string>& siblings) {
+std::vector<std::string> hint(const std::string& section, const std::string& name,
+                              const std::vector<std::string>& siblings) {
   return hints(keys_of<example::Run>(), section, name, siblings);
 }
 using Lines = std::vector<std::string>;

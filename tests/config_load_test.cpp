@@ -62,10 +62,13 @@ optimizer: {betas: [.5, 0], freeze: [blocks.0, "*.bias"], milestones: [1k, 2G], 
 }
 
 TEST_CASE("a byte order mark, CRLF, comments, a leading --- and a final ... are accepted", "[unit]") {
-  const example::Run run = loaded("\xEF\xBB\xBF# a comment\r\n---\r\nname: x  # another\r\nmodel:\r\n  width: 64\r\n...\r\n");
+  const example::Run run =
+      loaded("\xEF\xBB\xBF# a comment\r\n---\r\nname: x  # another\r\nmodel:\r\n  width: 64\r\n...\r\n");
   CHECK(run.name == "x");
   CHECK(run.model.width == 64);
-  CHECK(complaint("\xEF\xBB\xBF" "steps: x").starts_with("run.yaml:1:8: "));
+  CHECK(complaint("\xEF\xBB\xBF"
+                  "steps: x")
+            .starts_with("run.yaml:1:8: "));
   CHECK(complaint("name: x\r\nsteps: x\r\n").find("    2 | steps: x\n") != std::string::npos);
 }
 
@@ -80,7 +83,8 @@ TEST_CASE("a derived default follows from the fields above it, and what is writt
 }
 
 TEST_CASE("new entries of a NamedMap start as its fallback", "[unit]") {
-  const example::Run run = loaded("model: {width: 64, heads: 2, norm: {eps: 1e-5}}\nvariants: {a: {heads: 4}, b: {norm: {kind: none}}}");
+  const example::Run run =
+      loaded("model: {width: 64, heads: 2, norm: {eps: 1e-5}}\nvariants: {a: {heads: 4}, b: {norm: {kind: none}}}");
   CHECK(run.variants.at("a").width == 64);
   CHECK(run.variants.at("a").head_width == 16);
   CHECK(run.variants.at("b").norm == example::Norm{ExampleKind::none, 1e-5, false});
@@ -106,10 +110,11 @@ TEST_CASE("checks of inner and outer structs are reported together, in order of 
 TEST_CASE("the caller's own check sees the whole struct and is skipped where it could not be read", "[unit]") {
   const auto message_of = [](const std::string& text) -> std::string {
     try {
-      config::load<example::Run>(config::Source::from_text(text, "run.yaml"), [](Problems& problems, const example::Run& run) {
-        if (run.model.width > 100) problems.add("model.width", "too wide", "at most 100");
-        problems.add("", "nothing is right");
-      });
+      config::load<example::Run>(config::Source::from_text(text, "run.yaml"),
+                                 [](Problems& problems, const example::Run& run) {
+                                   if (run.model.width > 100) problems.add("model.width", "too wide", "at most 100");
+                                   problems.add("", "nothing is right");
+                                 });
     } catch (const UsageError& error) {
       return error.what();
     }

@@ -23,23 +23,28 @@ TEST_CASE("a wrong value in the file does not matter once an override replaces i
 }
 
 TEST_CASE("a map is merged into its section key by key", "[unit]") {
-  const example::Run run = loaded("model: {layers: 2, norm: {eps: 1e-5}}", {{"model={heads: 2, norm: {kind: none}}", true}});
+  const example::Run run =
+      loaded("model: {layers: 2, norm: {eps: 1e-5}}", {{"model={heads: 2, norm: {kind: none}}", true}});
   CHECK(run.model.layers == 2);
   CHECK(run.model.heads == 2);
   CHECK(run.model.norm == example::Norm{ExampleKind::none, 1e-5, false});
 }
 
 TEST_CASE("a list replaces the list of the file, an index changes one element", "[unit]") {
-  CHECK(loaded("optimizer: {freeze: [a, b]}", {{"optimizer.freeze=[c]", true}}).optimizer.freeze == std::vector<std::string>{"c"});
-  CHECK(loaded("optimizer: {freeze: [a, b]}", {{"optimizer.freeze.1=c", true}}).optimizer.freeze == std::vector<std::string>{"a", "c"});
+  CHECK(loaded("optimizer: {freeze: [a, b]}", {{"optimizer.freeze=[c]", true}}).optimizer.freeze ==
+        std::vector<std::string>{"c"});
+  CHECK(loaded("optimizer: {freeze: [a, b]}", {{"optimizer.freeze.1=c", true}}).optimizer.freeze ==
+        std::vector<std::string>{"a", "c"});
   const example::Run run = loaded("evaluate: {sets: [{name: a, data: b}]}", {{"evaluate.sets.0.data=c", true}});
   CHECK(run.evaluate.sets == std::vector<example::Set>{{"a", "c"}});
 }
 
 TEST_CASE("an index changes one element of a default that the file does not mention", "[unit]") {
   CHECK(loaded("name: x", {{"optimizer.betas.1=0.5", true}}).optimizer.betas == std::array{0.9, 0.5});
-  CHECK(loaded("name: x", {{"optimizer.betas.1=0.5", true}, {"optimizer.betas.0=0.25", true}}).optimizer.betas == std::array{0.25, 0.5});
-  CHECK(loaded("name: x", {{"optimizer.betas.1=0.5", true}, {"optimizer.betas=[0, 0]", true}}).optimizer.betas == std::array{0.0, 0.0});
+  CHECK(loaded("name: x", {{"optimizer.betas.1=0.5", true}, {"optimizer.betas.0=0.25", true}}).optimizer.betas ==
+        std::array{0.25, 0.5});
+  CHECK(loaded("name: x", {{"optimizer.betas.1=0.5", true}, {"optimizer.betas=[0, 0]", true}}).optimizer.betas ==
+        std::array{0.0, 0.0});
 }
 
 TEST_CASE("a path adds a named section and changes one that is there", "[unit]") {
@@ -52,8 +57,10 @@ TEST_CASE("switching the kind of a variant leaves out the file's keys of the oth
   const std::string text = "data: {kind: tokens, train: x, batch: 3}";
   const example::Run run = loaded(text, {{"data.kind=images", true}, {"data.size=32", true}});
   CHECK(std::get<example::Images>(run.data) == example::Images{"data/images", 3, 32});
-  CHECK(complaint(text, {{"data.kind=images", true}, {"data.train=y", true}}).find("data.train: unknown key") != std::string::npos);
-  CHECK(complaint("data: {kind: tokens, trian: x}", {{"data.kind=images", true}}).find("data.trian: unknown key") != std::string::npos);
+  CHECK(complaint(text, {{"data.kind=images", true}, {"data.train=y", true}}).find("data.train: unknown key") !=
+        std::string::npos);
+  CHECK(complaint("data: {kind: tokens, trian: x}", {{"data.kind=images", true}}).find("data.trian: unknown key") !=
+        std::string::npos);
   CHECK(complaint("data: {kind: images, train: x}").find("data.train: unknown key") != std::string::npos);
 }
 

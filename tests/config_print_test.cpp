@@ -1,4 +1,5 @@
-// The layout of a printed run, its origins, and that printing and loading are inverse for every value that loading can give.
+// The layout of a printed run, its origins, and that printing and loading are inverse for every value that loading can
+// give.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -104,7 +105,8 @@ TEST_CASE("each value is followed by where it came from", "[unit]") {
   const auto source = config::Source::from_text(
       "name: x\nmodel:\n  layers: 3\nevaluate: {sets: [{name: a}]}\nvariants: {b: {heads: 2}}\n", "run.yaml",
       {{"optimizer.lr=3e-4", true}, {"data={kind: images, size: 3}", false}, {"optimizer.betas.1=0.99", true}});
-  CHECK(config::print_with_origins(config::load<example::Run>(source), source) == R"(name: x                                     # run.yaml:1:7
+  CHECK(config::print_with_origins(config::load<example::Run>(source), source) ==
+        R"(name: x                                     # run.yaml:1:7
 from: none                                  # default
 steps: none                                 # default
 tokens: none                                # default
@@ -154,8 +156,10 @@ optimizer:
 }
 
 TEST_CASE("what is printed with origins is a run file of the same values", "[unit]") {
-  const auto source = config::Source::from_text("evaluate: {sets: [{name: a}, {}]}\n", "run.yaml", {{"name=a: b", true}});
-  const auto right = config::Source::from_text("evaluate: {sets: [{name: a}, {}]}\n", "run.yaml", {{"name=\"a: b\"", true}});
+  const auto source =
+      config::Source::from_text("evaluate: {sets: [{name: a}, {}]}\n", "run.yaml", {{"name=a: b", true}});
+  const auto right =
+      config::Source::from_text("evaluate: {sets: [{name: a}, {}]}\n", "run.yaml", {{"name=\"a: b\"", true}});
   CHECK_THROWS_AS(config::load<example::Run>(source), UsageError);
   const example::Run run = config::load<example::Run>(right);
   CHECK(config::print(loaded(config::print_with_origins(run, right))) == config::print(run));
@@ -163,8 +167,26 @@ TEST_CASE("what is printed with origins is a run file of the same values", "[uni
 
 TEST_CASE("numbers print and load as the same bits", "[unit]") {
   Values values;
-  for (const double number : {0.0, -0.0, 1e-6, 0.1, 1.0 / 3, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 1e22, 123456789.0,
-                              9007199254740993.0, -2.5, 60.0, 3600.0, 90061.0, 1e15, 1e13, 0.5, 1e4, 1.5e6}) {
+  for (const double number : {0.0,
+                              -0.0,
+                              1e-6,
+                              0.1,
+                              1.0 / 3,
+                              5e-324,
+                              2.2250738585072014e-308,
+                              1.7976931348623157e308,
+                              1e22,
+                              123456789.0,
+                              9007199254740993.0,
+                              -2.5,
+                              60.0,
+                              3600.0,
+                              90061.0,
+                              1e15,
+                              1e13,
+                              0.5,
+                              1e4,
+                              1.5e6}) {
     values.number = values.amount = values.time = number;
     values.maybe = number;
     INFO(config::print(values));
@@ -174,8 +196,9 @@ TEST_CASE("numbers print and load as the same bits", "[unit]") {
       CHECK(std::signbit(back) == std::signbit(number));
     }
   }
-  for (const int64_t integer : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{59}, int64_t{60}, int64_t{86400}, int64_t{1000}, int64_t{1001},
-                                int64_t{1500000}, int64_t{-3000}, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+  for (const int64_t integer :
+       {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{59}, int64_t{60}, int64_t{86400}, int64_t{1000}, int64_t{1001},
+        int64_t{1500000}, int64_t{-3000}, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
     values.integer = values.count = values.wait = integer;
     INFO(config::print(values));
     const Values same = reloaded(values);
@@ -188,11 +211,78 @@ TEST_CASE("numbers print and load as the same bits", "[unit]") {
 TEST_CASE("awkward texts print and load as the same bytes", "[unit]") {
   Values values;
   values.flag = true;
-  std::vector<std::string> awkward{
-      "", " ", "a b", " a", "a ", "a  b", "null", "~", "Null", "true", "no", "On", "y", "none", "auto", "1", "007", "1e3", "-", "- a", "?", "a: b", "a:",
-      "a:b", ":a", "cuda:0", "a #b", "#a", "a#b", "{a", "[a]", "a, b", "*.bias", "blocks.0.*", "&a", "!a", "|", ">", "%a", "@a", "`a", "'", "''",
-      "it's", "\"", "a\"b", "\\", "\\n", "a\nb", "\n", "\t", "a\tb", "\r\n", "\x01\x1b[31m\x7f", "\xC2\x85", "\xC2\x80\xC2\x9F", "\xC3\xA9",
-      "\xE2\x80\xA8", "\xEF\xBB\xBF", "\xF0\x9F\x98\x80", ".5", "./a", "../a", "/a", "---", "...", "<<", "=", "0x10", ".nan", "2024-01-01", "12:30:45"};
+  std::vector<std::string> awkward{"",
+                                   " ",
+                                   "a b",
+                                   " a",
+                                   "a ",
+                                   "a  b",
+                                   "null",
+                                   "~",
+                                   "Null",
+                                   "true",
+                                   "no",
+                                   "On",
+                                   "y",
+                                   "none",
+                                   "auto",
+                                   "1",
+                                   "007",
+                                   "1e3",
+                                   "-",
+                                   "- a",
+                                   "?",
+                                   "a: b",
+                                   "a:",
+                                   "a:b",
+                                   ":a",
+                                   "cuda:0",
+                                   "a #b",
+                                   "#a",
+                                   "a#b",
+                                   "{a",
+                                   "[a]",
+                                   "a, b",
+                                   "*.bias",
+                                   "blocks.0.*",
+                                   "&a",
+                                   "!a",
+                                   "|",
+                                   ">",
+                                   "%a",
+                                   "@a",
+                                   "`a",
+                                   "'",
+                                   "''",
+                                   "it's",
+                                   "\"",
+                                   "a\"b",
+                                   "\\",
+                                   "\\n",
+                                   "a\nb",
+                                   "\n",
+                                   "\t",
+                                   "a\tb",
+                                   "\r\n",
+                                   "\x01\x1b[31m\x7f",
+                                   "\xC2\x85",
+                                   "\xC2\x80\xC2\x9F",
+                                   "\xC3\xA9",
+                                   "\xE2\x80\xA8",
+                                   "\xEF\xBB\xBF",
+                                   "\xF0\x9F\x98\x80",
+                                   ".5",
+                                   "./a",
+                                   "../a",
+                                   "/a",
+                                   "---",
+                                   "...",
+                                   "<<",
+                                   "=",
+                                   "0x10",
+                                   ".nan",
+                                   "2024-01-01",
+                                   "12:30:45"};
   for (const std::string& text : awkward) {
     values.text = text;
     values.word = text;
@@ -211,7 +301,8 @@ TEST_CASE("awkward texts print and load as the same bytes", "[unit]") {
 
 TEST_CASE("texts are quoted only where another reader would take them for something else", "[unit]") {
   const auto written = [](const std::string& text) { return config::write(text, help("")); };
-  for (const char* plain : {"a", "data/kjv/train", "./a", "blocks.0.*", "cuda:0", "local x5", "a-b", "v1.2"}) CHECK(written(plain) == plain);
+  for (const char* plain : {"a", "data/kjv/train", "./a", "blocks.0.*", "cuda:0", "local x5", "a-b", "v1.2"})
+    CHECK(written(plain) == plain);
   for (const char* quoted : {"", "1", "1e3", "yes", "true", "null", "*.bias", "a: b", "a#", "-a", "2024-01-01", " a"}) {
     CHECK(written(quoted) == cat("\"", quoted, "\""));
   }

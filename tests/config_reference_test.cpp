@@ -26,12 +26,15 @@ TEST_CASE("a key is explained by type, range, unit, default and where it stands"
 }
 
 TEST_CASE("choices are explained with their help, and a command line is quoted for the shell", "[unit]") {
-  CHECK(explained("model.norm.kind").find("  choices\n    none\n    layernorm  with a mean\n    rmsnorm    without\n") != std::string::npos);
+  CHECK(
+      explained("model.norm.kind").find("  choices\n    none\n    layernorm  with a mean\n    rmsnorm    without\n") !=
+      std::string::npos);
   CHECK(explained("optimizer.betas").find("\n    'optimizer.betas=[0.9, 0.95]'\n") != std::string::npos);
 }
 
 TEST_CASE("a key of a list's element, of a named section and of each alternative is found", "[unit]") {
-  CHECK(explained("evaluate.sets.0.name").find("    evaluate:\n      sets:\n        - name: \"\"\n") != std::string::npos);
+  CHECK(explained("evaluate.sets.0.name").find("    evaluate:\n      sets:\n        - name: \"\"\n") !=
+        std::string::npos);
   CHECK(explained("variants.local.layers").find("\n  default   4\n") != std::string::npos);
   const std::string batch = explained("data.batch");
   CHECK(batch.find("only with data.kind: tokens") != std::string::npos);
@@ -79,8 +82,8 @@ TEST_CASE("the reference page has a table for each section and a row for each ke
   CHECK(rows == keys.size());
   CHECK(page.find("\n## data (data.kind: images)\n") != std::string::npos);
   CHECK(page.find("\n## evaluate.sets.N\n") != std::string::npos);
-  CHECK(page.find("| `kind` | one of the choices | `rmsnorm` | The norm.<br>`none`<br>`layernorm`: with a mean<br>`rmsnorm`: without |") !=
-        std::string::npos);
+  CHECK(page.find("| `kind` | one of the choices | `rmsnorm` | The norm.<br>`none`<br>`layernorm`: with a "
+                  "mean<br>`rmsnorm`: without |") != std::string::npos);
   CHECK(page.find("| `batch` | an integer, at least 1 (samples) | `8` | Samples of a step. |") != std::string::npos);
 }
 

@@ -14,7 +14,9 @@ std::optional<T> parsed(std::string_view text, const FieldInfo& info = {}) {
   if (parse(text, info, value)) return std::nullopt;
   return value;
 }
-std::optional<int64_t> integer(std::string_view text, const FieldInfo& info = {}) { return parsed<int64_t>(text, info); }
+std::optional<int64_t> integer(std::string_view text, const FieldInfo& info = {}) {
+  return parsed<int64_t>(text, info);
+}
 std::optional<double> number(std::string_view text, const FieldInfo& info = {}) { return parsed<double>(text, info); }
 
 TEST_CASE("integers may have a sign, an exponent, a zero fraction and single underscores", "[unit]") {
@@ -30,8 +32,35 @@ TEST_CASE("integers may have a sign, an exponent, a zero fraction and single und
   CHECK(integer("9223372036854775807") == std::numeric_limits<int64_t>::max());
   CHECK(integer("-9223372036854775808") == std::numeric_limits<int64_t>::min());
   CHECK(integer("9007199254740993") == 9007199254740993);
-  for (const char* text : {"", "-", "+", "1.5", "1e-1", "1__0", "_1", "1_", "010", "00", "-07", "0x10", "0o10", "0b1", "1 0", "1,0", "e3", "1e", ".",
-                           "9223372036854775808", "-9223372036854775809", "1e19", "1e999999999999", "10k", "nan", ".inf", "true", "1.5.2", "--1"}) {
+  for (const char* text : {"",
+                           "-",
+                           "+",
+                           "1.5",
+                           "1e-1",
+                           "1__0",
+                           "_1",
+                           "1_",
+                           "010",
+                           "00",
+                           "-07",
+                           "0x10",
+                           "0o10",
+                           "0b1",
+                           "1 0",
+                           "1,0",
+                           "e3",
+                           "1e",
+                           ".",
+                           "9223372036854775808",
+                           "-9223372036854775809",
+                           "1e19",
+                           "1e999999999999",
+                           "10k",
+                           "nan",
+                           ".inf",
+                           "true",
+                           "1.5.2",
+                           "--1"}) {
     INFO(text);
     CHECK(!integer(text));
   }
@@ -48,7 +77,8 @@ TEST_CASE("numbers are read to the nearest double", "[unit]") {
   CHECK(number("0e999999999999") == 0.0);
   CHECK(std::signbit(*number("-0")));
   CHECK(number("123456789012345678901234567890") == 123456789012345678901234567890.0);
-  for (const char* text : {"1e309", "-1e309", "1e-400", ".nan", "NaN", "-.INF", "inf", "01.5", "1.5f", "0x1p3", "1e+", "1k", ""}) {
+  for (const char* text :
+       {"1e309", "-1e309", "1e-400", ".nan", "NaN", "-.INF", "inf", "01.5", "1.5f", "0x1p3", "1e+", "1k", ""}) {
     INFO(text);
     CHECK(!number(text));
   }
@@ -78,7 +108,8 @@ TEST_CASE("durations are seconds, or whole numbers of d, h, m and s from large t
   CHECK(integer("0s", info) == 0);
   CHECK(number("0.5", info) == 0.5);
   CHECK(number("1h30m", info) == 5400.0);
-  for (const char* text : {"h", "1.5h", "45m1h", "1h1h", "1h 30m", "1h30", "-1h", "1w", "45min", "9999999999d", "1_0m"}) {
+  for (const char* text :
+       {"h", "1.5h", "45m1h", "1h1h", "1h 30m", "1h30", "-1h", "1w", "45min", "9999999999d", "1_0m"}) {
     INFO(text);
     CHECK(!integer(text, info));
   }
@@ -87,7 +118,8 @@ TEST_CASE("durations are seconds, or whole numbers of d, h, m and s from large t
 TEST_CASE("only true and false are booleans", "[unit]") {
   CHECK(parsed<bool>("true") == true);
   CHECK(parsed<bool>("false") == false);
-  for (const char* text : {"True", "TRUE", "yes", "on", "1", "y", "no", "off", "0", "", "truee"}) CHECK(!parsed<bool>(text));
+  for (const char* text : {"True", "TRUE", "yes", "on", "1", "y", "no", "off", "0", "", "truee"})
+    CHECK(!parsed<bool>(text));
 }
 
 TEST_CASE("ranges know open and closed ends", "[unit]") {

@@ -120,7 +120,8 @@ std::vector<std::string> path_hints(const std::vector<Key>& keys, const std::str
     for (const Key& key : keys) {
       is_known = is_known || begins_with(key, longer);
       const std::string parent = parent_of(key.path);
-      if (parent.empty() ? section.empty() : matches({parent, "", {}, {}, ""}, section)) siblings.push_back(last_part(key.path));
+      if (parent.empty() ? section.empty() : matches({parent, "", {}, {}, ""}, section))
+        siblings.push_back(last_part(key.path));
     }
     if (!is_known) return hints(keys, section, part, siblings);
     section = longer;

@@ -12,7 +12,7 @@ bool fits(const std::string& pattern_path, const std::string& path, bool whole) 
   if (whole ? pattern.size() != parts.size() : pattern.size() < parts.size()) return false;
   for (size_t i = 0; i < parts.size(); ++i) {
     const bool is_same = pattern[i] == parts[i] || (pattern[i] == "N" && is_index(parts[i])) ||
-                      (pattern[i] == "NAME" && !parts[i].empty() && !is_index(parts[i]));
+                         (pattern[i] == "NAME" && !parts[i].empty() && !is_index(parts[i]));
     if (!is_same) return false;
   }
   return true;

@@ -1,6 +1,7 @@
 #include "config/strict_text.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/text.h"
 
@@ -37,8 +38,8 @@ std::vector<size_t> find_tabs(const std::string& content) {
   for (size_t begin = 0; begin < content.size();) {
     const size_t end = std::min(content.find('\n', begin), content.size());
     const size_t first = std::min(content.find_first_not_of(" \t\r", begin), content.size());
-    const size_t tab = content.find('\t', begin);
-    if (first < end && tab < first) tabs.push_back(tab);
+    const size_t tab = std::string_view(content).substr(begin, first - begin).find('\t');
+    if (first < end && tab != std::string_view::npos) tabs.push_back(begin + tab);
     begin = end + 1;
   }
   return tabs;

@@ -11,7 +11,8 @@ namespace {
 // Sums of squares of each head, for the RMS of q and k before the norm: [B, T, heads, D] -> [heads].
 at::Tensor squares(const at::Tensor& x_BTHD) {
   const at::Tensor x = x_BTHD.detach();
-  return at::linalg_vector_norm(x, 2, at::IntArrayRef{0, 1, 3}, false, at::kFloat).square();
+  const at::ScalarType type = x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type();
+  return at::linalg_vector_norm(x, 2, at::IntArrayRef{0, 1, 3}, false, type).square();
 }
 
 // Entropy of rows that see more than one key (the first of a sequence sees itself only): sums over rows, [H] each.

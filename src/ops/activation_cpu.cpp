@@ -26,7 +26,7 @@ struct Gelu {
     p = p * t + 0.115035094f;
     p = p * t + 0.136133477f;
     p = p * t + 0.135619342f;
-    const Floats bell = exp(-0.5f * a * a);
+    const Floats bell = exp_below(-0.5f * a * a);
     const Floats tail = bell * (t * p);
     const Floats below = x < 0.0f ? tail : 1.0f - tail;
     constexpr float inverse_root_two_pi = 0.39894228f;

@@ -14,23 +14,6 @@ namespace {
 
 constexpr int64_t piece = 4096;  // elements whose sum stays in fp32
 
-// e^d for d <= 0 within 2 ulp and an error of |d| 2^-25: the softmax's exponential, cheaper than exp(). 0 below -87, where fp32
-// ends; NaN stays NaN.
-QUELL_INLINE Floats exp_below(Floats d) {
-  constexpr float per_octave = 1.44269502f, to_integer = 12582912.0f;  // 1.5 * 2^23
-  const Floats shifted = d * per_octave + to_integer;
-  const Floats r = d * per_octave - (shifted - to_integer);
-  Floats p = all(0.00015353362f);  // 2^r on [-1/2, 1/2], relative error 2e-9, fitted for this program
-  p = p * r + 0.00133988750f;
-  p = p * r + 0.00961843692f;
-  p = p * r + 0.0555033237f;
-  p = p * r + 0.240226477f;
-  p = p * r + 0.693147182f;
-  p = p * r + 1.0f;
-  const Floats power = reinterpret_cast<Floats>((reinterpret_cast<Ints>(shifted) << 23) + 0x3f800000);
-  return d < -87.0f ? Floats{} : p * power;
-}
-
 // tanh within 3 ulp: an odd polynomial (fitted for this program, relative error 5e-9) below 0.625, else by e^(-2 |x|).
 QUELL_INLINE Floats tanh(Floats x) {
   const Floats a = x < 0.0f ? -x : x, square = x * x;

@@ -17,7 +17,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t elements_a_task = 32768, most_pieces = 64, rows_a_sum = 16;
+constexpr int64_t elements_a_task = 32768, elements_a_piece = 131072, most_pieces = 64, rows_a_sum = 16;
 
 struct Plan {
   NormStatistics statistics;
@@ -57,7 +57,7 @@ int64_t heads_of(const at::Tensor& weight, const at::Tensor& bias) {
 }
 
 int64_t pieces_of(int64_t rows, int64_t width) {
-  return std::clamp<int64_t>(rows * width / elements_a_task, 1, std::min(rows, most_pieces));
+  return std::clamp<int64_t>(rows * width / elements_a_piece, 1, std::min(rows, most_pieces));
 }
 
 // Gradients of a parameter, in fp64, one sum a piece of the rows.
@@ -71,16 +71,12 @@ class ParameterSums {
     if (!part.empty()) kernels.fold(part.data(), pieces_.data_ptr<double>() + piece * width_, width_);
   }
   // The sum of the pieces, in order, in fp32.
-  at::Tensor combined() const {
-    const at::Tensor total = at::zeros({width_}, at::kFloat);
-    float* to = total.data_ptr<float>();
-    const double* from = pieces_.const_data_ptr<double>();
-    for (int64_t j = 0; j < width_; ++j) {
-      double sum = 0;
-      for (int64_t p = 0; p < pieces_.size(0); ++p) sum += from[p * width_ + j];
-      to[j] = static_cast<float>(sum);
+  at::Tensor combined() {
+    double* sum = pieces_.data_ptr<double>();
+    for (int64_t p = 1; p < pieces_.size(0); ++p) {
+      for (int64_t j = 0; j < width_; ++j) sum[j] += sum[p * width_ + j];
     }
-    return total;
+    return pieces_[0].to(at::kFloat);
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <vector>
 
@@ -18,7 +19,7 @@ std::string progress_text(const ProgressLine& line, int width) {
   if (line.tokens_per_s > 0) parts.push_back(human_count(line.tokens_per_s) + " tok/s");
   parts.push_back("lr " + significant(line.lr, 3));
   parts.push_back("norm " + significant(line.grad_norm, 3));
-  if (line.peak_share > 0) parts.push_back(significant(100 * line.peak_share, 2) + " % of peak");
+  if (line.peak_share > 0) parts.push_back(cat(std::lround(100 * line.peak_share), " % of peak"));
   std::string text = parts.front();
   for (size_t i = 1; i < parts.size(); ++i) {
     if (text.size() + 2 + parts[i].size() > static_cast<size_t>(width)) break;

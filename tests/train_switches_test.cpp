@@ -1,0 +1,246 @@
+// No dead switch: every key that may stand in a run file, changed alone, changes something that can be observed: the rows of
+// metrics.jsonl (all digits, but for times and rates), the files written, the bits of the final weights, or the exit code. The
+// echo of the configuration is not looked at. A key of describe() that is neither in the table nor an exception fails the test.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "config/keys.h"
+#include "config/load.h"
+#include "train/session.h"
+#include "train_support.h"
+
+namespace quell {
+namespace {
+
+using Settings = std::vector<std::string>;
+
+// What a key is changed to (a whole setting where another key must follow), and the settings in which it can act at all. An enum without values takes all its choices.
+struct Change {
+  Settings values;
+  Settings context;
+};
+
+// clang-format off
+const std::map<std::string, Change> changes{
+    {"name", {{"other"}, {}}}, {"seed", {{"2"}, {}}},
+    {"steps", {{"3"}, {}}}, {"tokens", {{"256"}, {}}}, {"epochs", {{"0.01"}, {}}}, {"time", {{"1e-9"}, {}}},
+    {"micro_batches", {{"2"}, {}}}, {"precision", {{}, {}}}, {"device", {{"cuda:0"}, {}}}, {"kernels", {{"reference"}, {}}},
+    {"model.vocabulary", {{"64"}, {}}}, {"model.context", {{"12"}, {}}}, {"model.width", {{"24"}, {}}},
+    {"model.layers", {{"1"}, {}}}, {"model.heads", {{"4"}, {}}}, {"model.kv_heads", {{"1"}, {}}},
+    {"model.head_width", {{"8"}, {}}},
+    {"model.norm.kind", {{"layernorm"}, {}}}, {"model.norm.eps", {{"0.1"}, {}}}, {"model.norm.weight", {{"false"}, {}}},
+    {"model.norm.bias", {{"true"}, {"model.norm.kind=layernorm"}}}, {"model.norm.zero_centered", {{"true"}, {"optimizer.groups.norm_weight.decay=0.1"}}},
+    {"model.norm.cast", {{}, {"precision=bf16", "model.norm.kind=rmsnorm"}}}, {"model.norm.place", {{}, {}}},
+    {"model.mlp.kind", {{}, {}}}, {"model.mlp.width", {{"32"}, {}}}, {"model.mlp.bias", {{"true"}, {}}},
+    {"model.position.kind", {{}, {}}}, {"model.position.base", {{"100"}, {}}}, {"model.position.width", {{"4"}, {}}},
+    {"model.position.pairing", {{}, {}}}, {"model.position.scaling.kind", {{}, {"model.position.scaling.original=8"}}},
+    {"model.position.scaling.factor", {{"4"}, {"model.position.scaling.kind=linear"}}},
+    {"model.position.scaling.low", {{"2"}, {"model.position.scaling={kind: llama3, original: 16}"}}},
+    {"model.position.scaling.high", {{"8"}, {"model.position.scaling={kind: llama3, original: 16}"}}},
+    {"model.position.scaling.original", {{"32"}, {"model.position.scaling={kind: llama3, original: 16}"}}},
+    {"model.attention.preset", {{"olmo2", "gemma3", "cohere", "chameleon", "llama4", "nanochat", "ngpt", "swinv2"}, {}}},
+    {"model.attention.qk_norm.kind", {{}, {"model.attention.qk_norm={eps: 1e-3}"}}},
+    {"model.attention.qk_norm.axis", {{}, {"model.attention.qk_norm.weight=none"}}},
+    {"model.attention.qk_norm.weight", {{"none", "per_head"}, {}}}, {"model.attention.qk_norm.tie_qk", {{"true"}, {}}},
+    {"model.attention.qk_norm.zero_centered", {{"true"}, {"optimizer.groups.qk_norm_weight.decay=0.1"}}},
+    {"model.attention.qk_norm.center", {{"false"}, {"model.attention.qk_norm.kind=layernorm"}}},
+    {"model.attention.qk_norm.bias", {{"true"}, {"model.attention.qk_norm.kind=layernorm"}}},
+    {"model.attention.qk_norm.eps", {{"0.1"}, {}}}, {"model.attention.qk_norm.cast", {{}, {"precision=bf16"}}},
+    {"model.attention.qk_norm.rope", {{}, {}}},
+    {"model.attention.scale.kind", {{"model.attention.scale={kind: learned, init: 1}", "model.attention.scale={kind: constant, value: 0.3}"}, {}}},
+    {"model.attention.scale.value", {{"0.3"}, {"model.attention.scale={kind: constant, value: 0.2}"}}},
+    {"model.attention.scale.per_head", {{"true"}, {"model.attention.scale={kind: learned, init: 1}"}}},
+    {"model.attention.scale.form", {{}, {"model.attention.scale={kind: learned, init: 2}"}}},
+    {"model.attention.scale.init", {{"2"}, {"model.attention.scale={kind: learned, init: 1}"}}},
+    {"model.attention.scale.length", {{"9"}, {"model.attention.scale={kind: learned, length: 8}"}}},
+    {"model.attention.scale.max", {{"2"}, {"model.attention.scale={kind: learned, form: exp, init: 2}"}}},
+    {"model.attention.softcap", {{"0.5"}, {}}}, {"model.attention.dropout", {{"0.3"}, {}}},
+    {"model.attention.bias", {{}, {}}}, {"model.attention.window", {{"3"}, {}}}, {"model.attention.causal", {{"false"}, {}}},
+    {"model.embedding.norm", {{"true"}, {}}}, {"model.embedding.scale", {{"3"}, {}}},
+    {"model.output.tied", {{"true"}, {}}}, {"model.output.softcap", {{"1"}, {}}},
+    {"model.init.kind", {{}, {}}}, {"model.init.residual", {{}, {}}}, {"model.init.head", {{"zero"}, {"model.init.head=as_matrix"}}},
+    {"model.init.from", {{"nowhere.safetensors"}, {}}},
+    {"model.dropout", {{"0.3"}, {}}}, {"model.pattern", {{"[base, alt]"}, {"model.variants={alt: {window: 3}}", "model.pattern=[alt]"}}},
+    {"data.train", {{"VALID"}, {}}}, {"data.batch", {{"4"}, {}}}, {"data.type", {{"uint32"}, {}}},
+    {"data.cross_documents", {{"false"}, {"data.train=LINES", "evaluate.sets=[]"}}},
+    {"evaluate.sets.N.name", {{"held"}, {}}}, {"evaluate.sets.N.data", {{"TRAIN"}, {}}}, {"evaluate.every", {{"2"}, {}}},
+    {"evaluate.batches", {{"1"}, {}}}, {"evaluate.sample", {{"3"}, {}}}, {"evaluate.prompt", {{"line"}, {"evaluate.sample=3"}}},
+    {"loss.z", {{"0.1"}, {}}}, {"loss.max_z", {{"0.1"}, {}}}, {"loss.label_smoothing", {{"0.1"}, {}}},
+    {"optimizer.lr", {{"0.002"}, {}}}, {"optimizer.betas", {{"[0.8, 0.95]", "[0.9, 0.9]"}, {}}}, {"optimizer.eps", {{"0.1"}, {}}},
+    {"optimizer.weight_decay", {{"0.5"}, {}}}, {"optimizer.decay", {{}, {}}}, {"optimizer.clip.kind", {{}, {"optimizer.clip.limit=0.01", "optimizer.eps=1e-3"}}},
+    {"optimizer.clip.limit", {{"0.02"}, {"optimizer.clip.limit=0.01", "optimizer.eps=1e-3"}}},
+    {"optimizer.schedule.kind", {{}, {"steps=20", "optimizer.schedule.warmup=2"}}}, {"optimizer.schedule.warmup", {{"3"}, {}}},
+    {"optimizer.schedule.final", {{"0.5"}, {}}}, {"optimizer.schedule.steps", {{"3"}, {}}},
+    {"optimizer.schedule.decay_steps", {{"3"}, {"optimizer.schedule={kind: wsd, decay_steps: 2}"}}},
+    {"optimizer.freeze", {{"[blocks.0.*]"}, {}}},
+    {"health.every", {{"2"}, {}}}, {"health.entropy_every", {{"2"}, {}}},
+    {"stability.on_nonfinite", {{}, {"optimizer.lr=1e38", "optimizer.schedule.kind=constant"}}},
+    {"stability.skip_limit", {{"1"}, {"optimizer.lr=1e38", "optimizer.schedule.kind=constant", "stability.on_nonfinite=skip"}}},
+    {"report.every", {{"2"}, {"health.every=0", "health.entropy_every=0"}}}};
+
+const std::map<std::string, std::string> exceptions{
+    {"threads", "only speed may depend on it"},
+    {"model.kind", "one alternative so far"}, {"data.kind", "one alternative so far"},
+    {"optimizer.kind", "one alternative so far"},
+    {"model.variants", "its keys are those of model.attention and model.position, tested there and by model.pattern"},
+    {"optimizer.groups", "seven roles of one struct: tested below, role by role"}};
+// clang-format on
+
+class Bench {
+ public:
+  Bench() : home_(std::filesystem::current_path()) {
+    std::filesystem::current_path(text_.folder().path());
+    std::ofstream lines("lines.jsonl");
+    for (int i = 0; i < 300; ++i) lines << "{\"text\": \"line " << i * i % 97 << " of the tiny text,\\n\"}\n";
+    lines.close();
+    prepare_tokens({.files = {"lines.jsonl"}, .out = "lines", .tokenizer = "char", .valid = 0.1}, {});
+  }
+  ~Bench() { std::filesystem::current_path(home_); }
+
+  // Everything that can be observed of a run with these settings, as text.
+  std::string observe(Settings settings) {
+    for (std::string& setting : settings) {
+      for (const auto& [word, path] : {std::pair{"VALID", text_.valid()}, {"TRAIN", text_.train()}, {"LINES", std::string("lines/train")}}) {
+        if (const size_t at = setting.find(word); at != std::string::npos) setting.replace(at, 5, path);
+      }
+    }
+    std::filesystem::remove_all("runs");
+    std::vector<config::Override> overrides;
+    for (const std::string& setting : settings) overrides.push_back({setting, false});
+    std::string seen;
+    try {
+      RunConfig config;
+      try {
+        config = config::load<RunConfig>(config::Source::from_text(base(), "base", overrides));
+      } catch (const UsageError& problem) {
+        FAIL_CHECK(problem.what());  // a refused setting shows nothing
+        return "";
+      }
+      seen = cat("exit ", run_training(config, {.quiet = true}), "\n");
+    } catch (const Error& problem) {
+      seen = cat("exit ", static_cast<int>(problem.exit()), " ", problem.what(), "\n");
+    } catch (const std::exception& problem) {
+      FAIL_CHECK("a bug: " << std::string(problem.what()).substr(0, 200));
+    }
+    return seen + files_seen();
+  }
+
+ private:
+  std::string base() const {
+    return cat("name: bench\nsteps: 4\nthreads: 1\nmodel: {context: 16, width: 32, layers: 2, heads: 2, mlp: {width: 48}, "
+               "init: {head: as_matrix}}\ndata: {train: ", text_.train(), ", batch: 8}\nevaluate: {every: 0, batches: 2, sets: [{name: valid, data: ",
+               text_.valid(), "}]}\nreport: {every: 1}\n");
+  }
+
+  std::string files_seen() const {
+    std::string seen;
+    std::vector<std::string> names;
+    if (!std::filesystem::exists("runs")) return seen;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator("runs")) names.push_back(entry.path().string());
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) {
+      seen += name + "\n";
+      if (name.ends_with("weights.safetensors")) seen += xxh3_64_hex(files::read(name)) + "\n";
+      if (name.ends_with("metrics.jsonl")) seen += rows(files::read(name));
+    }
+    return seen;
+  }
+
+  static std::string rows(const std::string& text) {
+    std::string seen;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      Json row = parse_json(line, "metrics");
+      row.erase("time");
+      row.erase("tokens_per_s");
+      seen += row.dump() + "\n";
+    }
+    return seen;
+  }
+
+  testing::TinyText text_;
+  std::filesystem::path home_;
+};
+
+// "evaluate.sets.N.name" is written "evaluate.sets.0.name".
+std::string writable(std::string key) {
+  if (const size_t at = key.find(".N."); at != std::string::npos) key.replace(at, 3, ".0.");
+  return key;
+}
+
+bool excepted(const std::string& key) {
+  for (const auto& [prefix, reason] : exceptions) {
+    if (key == prefix || key.starts_with(prefix + ".")) return true;
+  }
+  return false;
+}
+
+Settings with(Settings context, const std::string& key, const std::string& value) {
+  context.push_back(value.find('=') == std::string::npos ? writable(key) + "=" + value : value);
+  return context;
+}
+
+}  // namespace
+
+TEST_CASE("every key of the run file changes something that can be observed", "[unit]") {
+  REQUIRE(exceptions.size() <= 10);
+  Bench bench;
+  std::map<Settings, std::string> bases;  // contexts are shared by many keys
+  std::set<std::string> met;
+  for (const config::Key& key : config::keys_of<RunConfig>()) {
+    met.insert(key.path);
+    if (config::is_section(key.type) || excepted(key.path)) continue;
+    INFO(key.path);
+    const auto found = changes.find(key.path);
+    REQUIRE(found != changes.end());
+    Settings values = found->second.values;
+    if (values.empty()) {
+      for (const config::ChoiceText& choice : key.type.choices) values.push_back(choice.name);
+    }
+    const Settings& context = found->second.context;
+    if (!bases.contains(context)) bases[context] = bench.observe(context);
+    const bool ends_badly = key.path == "stability.on_nonfinite";
+    CHECK(bases[context].starts_with(ends_badly ? "exit 5" : "exit 0"));
+    std::set<std::string> seen{bases[context]};
+    for (const std::string& value : values) seen.insert(bench.observe(with(context, key.path, value)));
+    // All of an enum's choices differ from one another (one of them is the base); a value differs from the base.
+    const size_t expected = found->second.values.empty() ? values.size() : values.size() + 1;
+    CHECK(seen.size() == expected);
+  }
+  for (const auto& [key, change] : changes) {
+    INFO(key);
+    CHECK(met.contains(key));
+  }
+}
+
+TEST_CASE("decay, learning-rate factor and clamp act on each role", "[unit]") {
+  Bench bench;
+  const Settings context{"model.norm.kind=layernorm", "model.norm.bias=true", "model.attention.scale={kind: learned, init: 1}"};
+  const std::string base = bench.observe(context);
+  for (const Role role : all_roles) {
+    const std::string group = cat("optimizer.groups.", name_of(role), ".");
+    for (const char* change : {"decay=3", "lr_factor=0.5", "clamp=0.001"}) {
+      INFO(group << change);
+      Settings settings = context;
+      settings.push_back(group + change);
+      CHECK(bench.observe(settings) != base);
+    }
+  }
+}
+
+TEST_CASE("the same settings are observed the same", "[unit]") {
+  Bench bench;
+  CHECK(bench.observe({}) == bench.observe({}));
+}
+
+}  // namespace quell

@@ -2,8 +2,8 @@
 #include <CLI/CLI.hpp>
 
 #include <exception>
-#include <iostream>
 #include <new>
+#include <string>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -22,6 +22,7 @@ int run(int argc, char** argv) {
   quell::add_generate(program, chosen);
   quell::add_config(program, chosen);
   quell::add_data(program, chosen);
+  if (argc > 1 && argv[1][0] != '-') quell::require_command(program, argv[1]);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

@@ -1,6 +1,6 @@
-// Prints how long this room's functions take beside LibTorch's for the same work, forward and backward: the ratio as the median of
-// 15 interleaved pairs, so that a slow moment of the machine meets both, and the ratio of the shortest times, which foreign load
-// disturbs least. Not a test: run it by hand on a quiet machine.
+// Prints how long this room's functions take beside LibTorch's for the same work, forward and backward: the ratio as the median
+// of 15 interleaved pairs, so that a slow moment of the machine meets both, and the ratio of the shortest times, which foreign
+// load disturbs least. Not a test: run it by hand on a quiet machine.
 //   build/release/bench_ops [threads [filter]]
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -77,7 +77,8 @@ std::string label(const char* what, at::IntArrayRef shape, at::ScalarType type) 
 }
 
 void norms(at::ScalarType type) {
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2, 1024, 12, 64}, {12, 64, 4, 32}, {2, 1024, 768}, {2, 1024, 12, 128}}) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{2, 1024, 12, 64}, {12, 64, 4, 32}, {2, 1024, 768}, {2, 1024, 12, 128}}) {
     const at::Tensor x = random_tensor(shape, 1, type), weight = at::ones({shape.back()}), bias = at::zeros({shape.back()});
     const auto theirs = pass([&](const auto& in) { return at::layer_norm(in[0], {shape.back()}, in[1], in[2], 1e-6); },
                              {x, weight.to(type), bias.to(type)}, 1);
@@ -99,8 +100,8 @@ void activations(at::ScalarType type) {
   one(MlpKind::gelu_tanh, [](const auto& in) { return at::gelu(in[0], "tanh"); });
   one(MlpKind::relu_squared, [](const auto& in) { return at::relu(in[0]).square(); });
   const auto two = [&](MlpKind kind, const testing::Function& theirs) {
-    compare(label(name_of(kind), x.sizes(), type), pass([=](const auto& in) { return ops::gated(in[0], in[1], kind); }, {x, up}, 2),
-            pass(theirs, {x, up}, 2));
+    compare(label(name_of(kind), x.sizes(), type),
+            pass([=](const auto& in) { return ops::gated(in[0], in[1], kind); }, {x, up}, 2), pass(theirs, {x, up}, 2));
   };
   two(MlpKind::swiglu, [](const auto& in) { return at::silu(in[0]) * in[1]; });
   two(MlpKind::geglu, [](const auto& in) { return at::gelu(in[0]) * in[1]; });
@@ -114,13 +115,14 @@ void rotations(at::ScalarType type) {
     const auto f = [&](Kernels kernels) {
       return [=](const auto& in) { return ops::rotate(in[0], table.cos_TR, table.sin_TR, pairing, kernels); };
     };
-    compare(label((std::string("rotary ") + name_of(pairing) + " / twin").c_str(), x.sizes(), type), pass(f(Kernels::fused), {x}, 1),
-            pass(f(Kernels::reference), {x}, 1));
+    compare(label((std::string("rotary ") + name_of(pairing) + " / twin").c_str(), x.sizes(), type),
+            pass(f(Kernels::fused), {x}, 1), pass(f(Kernels::reference), {x}, 1));
   }
 }
 
 void products(at::ScalarType type) {
-  const at::Tensor x = random_tensor({256, 768}, 5, type), weight = random_tensor({3072, 768}, 6, type), bias = at::zeros({3072}, type);
+  const at::Tensor x = random_tensor({256, 768}, 5, type), weight = random_tensor({3072, 768}, 6, type),
+                   bias = at::zeros({3072}, type);
   const auto bound = [&](Kernels kernels, int64_t vocabulary) {
     return [=](const auto& in) {
       return vocabulary > 0 ? ops::output_logits(in[0], in[1], kernels) : ops::linear(in[0], in[1], in[2], kernels);
@@ -143,7 +145,8 @@ int main(int count, char** arguments) {
   keep_step_memory();
   if (count > 2) filter = arguments[2];
   at::set_num_threads(count > 1 ? std::atoi(arguments[1]) : 1);
-  std::printf("%d threads; ms forward and backward\n%-44s %9s %9s %7s %7s\n", at::get_num_threads(), "", "ours, min", "theirs", "ratio", "of min");
+  std::printf("%d threads; ms forward and backward\n%-44s %9s %9s %7s %7s\n", at::get_num_threads(), "", "ours, min", "theirs",
+              "ratio", "of min");
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     norms(type);
     activations(type);

@@ -1,6 +1,5 @@
 // ops::activate, ops::gated and ops::dropout: kernels against twins, twins against the standard library and finite differences.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <numbers>
 

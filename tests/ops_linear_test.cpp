@@ -1,7 +1,7 @@
 // ops::linear, output_logits and embedding: against LibTorch's own, and where their gradients go.
-#include <catch2/catch.hpp>
-
 #include <ATen/Parallel.h>
+
+#include <catch2/catch.hpp>
 
 #include "base/error.h"
 #include "ops/linear.h"
@@ -57,7 +57,8 @@ TEST_CASE("linear adds into bound gradients in place, over two backward passes, 
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     for (const auto kernels : {Kernels::fused, Kernels::reference}) {
       INFO(type << " " << name_of(kernels));
-      const at::Tensor x = random_tensor({128, 40}, 11, type).requires_grad_(true), cotangent = random_tensor({128, 24}, 12, type);
+      const at::Tensor x = random_tensor({128, 40}, 11, type).requires_grad_(true),
+                       cotangent = random_tensor({128, 24}, 12, type);
       Bound weight(random_tensor({24, 40}, 13, type), at::kFloat), bias(random_tensor({24}, 14), at::kFloat);
       for (int pass = 0; pass < 2; ++pass) ops::linear(x, weight.leaf, bias.leaf, kernels).backward(cotangent);
       CHECK(weight.in_place());

@@ -1,9 +1,8 @@
 // ops::norm: the fused kernels against the twin, the twin against formulas and finite differences, and the laws of each kind.
-#include <catch2/catch.hpp>
-
-#include <cmath>
-
 #include <ATen/Parallel.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
 
 #include "base/error.h"
 #include "ops/norm.h"
@@ -20,8 +19,11 @@ struct Case {
   NormKind kind;
   bool center = true, bias = false;
 };
-const std::vector<Case> all_cases{{NormKind::layernorm, true, true}, {NormKind::layernorm, true},  {NormKind::layernorm, false, true},
-                                  {NormKind::rmsnorm},               {NormKind::l2}};
+const std::vector<Case> all_cases{{NormKind::layernorm, true, true},
+                                  {NormKind::layernorm, true},
+                                  {NormKind::layernorm, false, true},
+                                  {NormKind::rmsnorm},
+                                  {NormKind::l2}};
 
 NormSpec spec_of(const Case& c, Kernels kernels, CastOrder cast = CastOrder::weight_then_cast, bool zero_centered = false) {
   return {c.kind, c.center, zero_centered, c.kind == NormKind::l2 ? 1e-12 : 1e-6, cast, kernels};
@@ -38,7 +40,8 @@ void check_case(const Case& c, const at::Tensor& x, at::IntArrayRef weight_shape
                 bool zero_centered) {
   const bool weight = !weight_shape.empty(), bias = c.bias && weight;
   std::vector<at::Tensor> inputs{x};
-  if (weight) inputs.push_back(uniform_tensor(weight_shape, 2, zero_centered ? -0.5 : 0.5, zero_centered ? 0.5 : 1.5, weight_type));
+  if (weight)
+    inputs.push_back(uniform_tensor(weight_shape, 2, zero_centered ? -0.5 : 0.5, zero_centered ? 0.5 : 1.5, weight_type));
   if (bias) inputs.push_back(uniform_tensor(weight_shape, 3, -0.5, 0.5, weight_type));
   INFO(name_of(c.kind) << " center " << c.center << " bias " << bias << " x " << x.sizes() << " strides " << x.strides() << " "
                        << x.scalar_type() << " weight " << weight_shape << " " << weight_type << " " << name_of(cast));
@@ -53,7 +56,8 @@ TEST_CASE("norms are as accurate as their twins for every kind, width, type and 
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       for (const int64_t width : {5, 7, 32, 33, 64, 80, 128, 256}) {
         const int64_t heads = 3, rows = 10240 / (heads * width) + 1;
-        const at::Tensor x = random_tensor({2, rows, heads, width}, key_of(1, static_cast<uint64_t>(width)), type) + (c.center ? 0.5 : 0);
+        const at::Tensor x =
+            random_tensor({2, rows, heads, width}, key_of(1, static_cast<uint64_t>(width)), type) + (c.center ? 0.5 : 0);
         check_case(c, x, {}, at::kFloat, CastOrder::weight_then_cast, false);
         check_case(c, x, {width}, at::kFloat, CastOrder::weight_then_cast, false);
         check_case(c, x, {heads, width}, at::kFloat, CastOrder::weight_then_cast, true);
@@ -77,7 +81,7 @@ TEST_CASE("norms read strided rows as they lie", "[unit]") {
   for (const auto& c : all_cases) {
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       const at::Tensor wide = random_tensor({4, 16, 3 * 6, 64}, 5, type);
-      const at::Tensor head_view = wide.narrow(2, 6, 6);                     // [B, T, H, D] inside [B, T, 3 H D]
+      const at::Tensor head_view = wide.narrow(2, 6, 6);                                  // [B, T, H, D] inside [B, T, 3 H D]
       const at::Tensor swapped = random_tensor({4, 6, 16, 64}, 6, type).transpose(1, 2);  // three levels: copied
       const at::Tensor column = random_tensor({64, 4, 16}, 7, type).permute({1, 2, 0});   // last dimension strided: copied
       for (const auto& x : {head_view, swapped, column}) {
@@ -199,7 +203,8 @@ TEST_CASE("without eps the gradient is orthogonal to the row", "[unit]") {
 TEST_CASE("a bound gradient is added to in place, in its own type, and nothing else is made", "[unit]") {
   const at::Tensor x = random_tensor({64, 4, 32}, 23, at::kBFloat16), cotangent = random_tensor({64, 4, 32}, 24, at::kBFloat16);
   const at::Tensor arena = at::zeros({256});
-  at::Tensor weight = uniform_tensor({4, 32}, 25, 0.5, 1.5).requires_grad_(true), bias = random_tensor({4, 32}, 26).requires_grad_(true);
+  at::Tensor weight = uniform_tensor({4, 32}, 25, 0.5, 1.5).requires_grad_(true),
+             bias = random_tensor({4, 32}, 26).requires_grad_(true);
   const NormSpec spec{NormKind::layernorm, true, false, 1e-6, CastOrder::weight_then_cast, Kernels::fused};
   const auto free = gradients(ops::norm(x, weight, bias, spec), cotangent, {weight, bias});
 

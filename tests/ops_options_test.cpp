@@ -1,6 +1,5 @@
 // What options refuse on their own, with reason and fix, and the first factor of the attention logits.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 
 #include "ops/options.h"
@@ -44,7 +43,8 @@ TEST_CASE("qk_norm refuses what has no meaning, with the reason", "[unit]") {
       {[](auto& o) { o.axis = NormAxis::projection, o.weight = NormWeight::per_head; },
        "weight: per_head does not fit axis projection, which knows no heads; use weight: projection, or axis: head\n"},
       {[](auto& o) { o.axis = NormAxis::projection, o.weight = NormWeight::projection, o.rope = RopeOrder::after; },
-       "rope: after does not fit axis projection, whose norm comes before the heads are split; use rope: before, or axis: head\n"},
+       "rope: after does not fit axis projection, whose norm comes before the heads are split; use rope: before, or axis: "
+       "head\n"},
       {[](auto& o) { o.weight = NormWeight::none, o.zero_centered = true; },
        "zero_centered: there is no weight to centre on zero; use zero_centered: false, or give a weight\n"},
       {[](auto& o) { o.weight = NormWeight::none, o.tie_qk = true; },
@@ -75,7 +75,8 @@ TEST_CASE("scale refuses what would be ignored or cannot be computed", "[unit]")
       {[](auto& o) { o.max = 9; }, "max: kind: inv_sqrt learns nothing; leave it out, or use kind: learned\n"},
       {[](auto& o) { o.kind = ScaleKind::learned; },
        "length: init: henry is log2(L^2 - L) and needs the length L; give length, or init as a number\n"},
-      {[&](auto& o) { learned(o), o.length = 72; }, "length: only init: henry has a length; leave out length, or use init: henry\n"},
+      {[&](auto& o) { learned(o), o.length = 72; },
+       "length: only init: henry has a length; leave out length, or use init: henry\n"},
       {[&](auto& o) { learned(o), o.max = 100; }, "max: only form: exp has a largest factor; leave it out, or use form: exp\n"},
       {[&](auto& o) { learned(o), o.form = ScaleForm::exp, o.init = 0; },
        "init: 0 has no logarithm, which form: exp stores; use a positive number, or form: linear\n"},

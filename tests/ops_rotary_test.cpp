@@ -1,6 +1,5 @@
 // ops::rotary_table and ops::rotate: the kernel against the twin, the twin against complex numbers, and the laws of rotations.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -47,11 +46,13 @@ TEST_CASE("rotation reads views as they lie", "[unit]") {
   const auto table = table_of(32, 40);
   for (const auto pairing : both_pairings) {
     for (const auto type : {at::kFloat, at::kBFloat16}) {
-      const std::vector<at::Tensor> views{random_tensor({2, 40, 12, 64}, 2, type).narrow(2, 4, 4), random_tensor({2, 4, 40, 64}, 3, type).transpose(1, 2),
+      const std::vector<at::Tensor> views{random_tensor({2, 40, 12, 64}, 2, type).narrow(2, 4, 4),
+                                          random_tensor({2, 4, 40, 64}, 3, type).transpose(1, 2),
                                           random_tensor({2, 40, 64, 4}, 4, type).transpose(2, 3)};
       for (const auto& x : views) {
         check_against_twin(rotation(table, pairing, Kernels::fused), rotation(table, pairing, Kernels::reference), {x});
-        CHECK(at::equal(rotation(table, pairing, Kernels::fused)({x}), rotation(table, pairing, Kernels::fused)({x.contiguous()})));
+        CHECK(
+            at::equal(rotation(table, pairing, Kernels::fused)({x}), rotation(table, pairing, Kernels::fused)({x.contiguous()})));
       }
     }
   }
@@ -65,7 +66,8 @@ TEST_CASE("the twin multiplies pairs by complex numbers of size 1 and leaves the
     const auto value = [](const at::Tensor& z, int64_t t, int64_t d) { return z[0][t][0][d].item<double>(); };
     for (int64_t t = 0; t < 9; ++t) {
       for (int64_t r = 0; r < 2; ++r) {
-        const int64_t first = pairing == RopePairing::halves ? r : 2 * r, second = pairing == RopePairing::halves ? r + 2 : 2 * r + 1;
+        const int64_t first = pairing == RopePairing::halves ? r : 2 * r,
+                      second = pairing == RopePairing::halves ? r + 2 : 2 * r + 1;
         const double angle = static_cast<double>(t) * std::pow(100.0, -static_cast<double>(r) / 2);
         const auto expected = std::complex(value(x, t, first), value(x, t, second)) * std::polar(1.0, angle);
         CHECK(std::abs(std::complex(value(y, t, first), value(y, t, second)) - expected) < 1e-14);
@@ -94,7 +96,8 @@ TEST_CASE("dot products of rotated vectors depend on the distance of positions a
   const auto turned = [&](const at::Tensor& x, int64_t position) {
     return ops::rotate(x, table.cos_TR.narrow(0, position, 1), table.sin_TR.narrow(0, position, 1), RopePairing::halves);
   };
-  const double near = (turned(q, 7) * turned(k, 3)).sum().item<double>(), far = (turned(q, 54) * turned(k, 50)).sum().item<double>();
+  const double near = (turned(q, 7) * turned(k, 3)).sum().item<double>(),
+               far = (turned(q, 54) * turned(k, 50)).sum().item<double>();
   CHECK(std::abs(near - far) < 1e-12);
 }
 

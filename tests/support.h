@@ -6,9 +6,8 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -53,23 +52,21 @@ inline double ulp(double x, at::ScalarType type) {
 }
 
 struct Accuracy {
-  double fast = 0, twin = 0;  // error = max |x - truth| / max |truth|
-  double allowed = 0;         // 2 x twin + 4 ulp of max |truth|
+  double fast = 0, twin = 0;                                  // error = max |x - truth| / max |truth|
+  double allowed = 0;                                         // 2 x twin + 4 ulp of max |truth|
   explicit operator bool() const { return fast <= allowed; }  // false for NaN
   friend std::ostream& operator<<(std::ostream& out, const Accuracy& a) {
     return out << "error " << a.fast << " (the twin's " << a.twin << ", allowed " << a.allowed << ")";
   }
 };
 
-inline double largest(const at::Tensor& x) {
-  return x.numel() == 0 ? 0.0 : x.abs().max().item<double>();
-}
+inline double largest(const at::Tensor& x) { return x.numel() == 0 ? 0.0 : x.abs().max().item<double>(); }
 
 // The criterion of DESIGN section 7: CHECK(as_accurate_as(fast, twin, truth)). `fast` and `twin` have one type, `truth` is
 // float64; all have one shape (another one fails). Use at least 10^4 elements or 20 seeds.
 inline Accuracy as_accurate_as(const at::Tensor& fast, const at::Tensor& twin, const at::Tensor& truth) {
-  if (!fast.defined() || !twin.defined() || !truth.defined() || fast.sizes() != truth.sizes() ||
-      twin.sizes() != truth.sizes() || fast.scalar_type() != twin.scalar_type() || truth.scalar_type() != at::kDouble) {
+  if (!fast.defined() || !twin.defined() || !truth.defined() || fast.sizes() != truth.sizes() || twin.sizes() != truth.sizes() ||
+      fast.scalar_type() != twin.scalar_type() || truth.scalar_type() != at::kDouble) {
     return {NAN, NAN, NAN};
   }
   const at::Tensor t = truth.detach();
@@ -93,7 +90,8 @@ using Function = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 
 // The numeric criterion for a function of `inputs` (each in its own type) and for the gradients of all of them: `fast` against
 // `twin`, the truth being `twin` of the same numbers in float64. A strided input stays strided.
-inline void check_against_twin(const Function& fast, const Function& twin, const std::vector<at::Tensor>& inputs, uint64_t key = 1) {
+inline void check_against_twin(const Function& fast, const Function& twin, const std::vector<at::Tensor>& inputs,
+                               uint64_t key = 1) {
   at::Tensor cotangent;
   const auto pass = [&](const Function& f, bool in_double) {
     std::vector<at::Tensor> leaves;

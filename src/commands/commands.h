@@ -10,6 +10,9 @@ namespace quell {
 // What the chosen sub-command runs; its result is the exit code.
 using Action = std::function<int()>;
 
+// Throws UsageError with a suggestion where `word` names no sub-command of `program`: CLI11 only says that one is required.
+void require_command(const CLI::App& program, const std::string& word);
+
 void add_train(CLI::App& program, Action& chosen);
 void add_generate(CLI::App& program, Action& chosen);
 void add_config(CLI::App& program, Action& chosen);

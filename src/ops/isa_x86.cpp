@@ -18,7 +18,8 @@ const std::vector<CpuKernels>& available_cpu_kernels() {
     std::vector<CpuKernels> found{baseline::kernel_set};
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
     if (v3) found.push_back(avx2::kernel_set);
     if (v4) found.push_back(avx512::kernel_set);
     return found;

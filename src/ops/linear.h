@@ -11,7 +11,8 @@ namespace quell::ops {
 
 // x [..., C] times weight [N, C] transposed, plus bias [N] where defined. x and weight have one type (fp32, bf16, fp64); the
 // bias may be an fp32 master. The weight's gradient is accumulated in the type of its bound gradient (fp32 for bf16).
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {}, Kernels kernels = Kernels::automatic);
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {},
+                  Kernels kernels = Kernels::automatic);
 
 // As linear without bias, for [V, C] output matrices: the result's rows start at multiples of 64 bytes (an odd V otherwise
 // halves the speed of the products), so it is a strided view [N, V].

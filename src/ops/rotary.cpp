@@ -86,11 +86,13 @@ RotaryTable rotary_table(const RopeOptions& options, int64_t length, at::ScalarT
 
 at::Tensor rotate(const at::Tensor& x_BTHD, const at::Tensor& cos_TR, const at::Tensor& sin_TR, RopePairing pairing,
                   Kernels kernels) {
-  require(x_BTHD.dim() == 4 && cos_TR.dim() == 2 && cos_TR.sizes() == sin_TR.sizes(), "rotate: x is not [B, T, H, D] or tables differ");
+  require(x_BTHD.dim() == 4 && cos_TR.dim() == 2 && cos_TR.sizes() == sin_TR.sizes(),
+          "rotate: x is not [B, T, H, D] or tables differ");
   require(x_BTHD.size(1) <= cos_TR.size(0), "rotate: more positions than the table has");
   require(2 * cos_TR.size(1) <= x_BTHD.size(3), "rotate: the table is wider than a head");
   if (runs_twin(kernels, x_BTHD, "rotate")) return reference::rotate(x_BTHD, cos_TR, sin_TR, pairing);
-  require(cos_TR.scalar_type() == at::kFloat && cos_TR.is_contiguous() && sin_TR.is_contiguous(), "rotate: tables are not dense fp32");
+  require(cos_TR.scalar_type() == at::kFloat && cos_TR.is_contiguous() && sin_TR.is_contiguous(),
+          "rotate: tables are not dense fp32");
   return Rotate::apply(x_BTHD, cos_TR, sin_TR, pairing == RopePairing::interleaved);
 }
 

@@ -1,0 +1,195 @@
+// The program itself: exit codes, messages, and that bad input leaves nothing behind. Each case runs the built binary.
+#include <catch2/catch.hpp>
+
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/text.h"
+#include "temporary.h"
+
+namespace quell {
+namespace {
+
+struct Outcome {
+  int code = 0;
+  std::string out, err;
+};
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// A folder with a small text as tokens and a run file; commands run inside it.
+class Home {
+ public:
+  Home() {
+    std::ofstream text(folder_ / "text.txt");
+    for (int i = 0; i < 300; ++i) text << "line " << i * i % 97 << " of the tiny text,\n";
+    text.close();
+    write("run.yaml", "name: tiny\nsteps: 3\nthreads: 1\nmodel: {context: 16, width: 32, layers: 1, heads: 2}\n"
+                      "data: {train: text/train, batch: 4}\nevaluate: {sets: [{name: valid, data: text/valid}], batches: 2}\n");
+    REQUIRE(run("data prepare --tokenizer char text.txt --out text").code == 0);
+  }
+
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  std::string read(const std::string& name) const { return slurp(folder_ / name); }
+  std::string path(const std::string& name) const { return folder_ / name; }
+  bool has(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
+
+  // `before` is shell in front of the program (ulimit, env).
+  Outcome run(const std::string& arguments, const std::string& before = "") const {
+    const std::string command = cat("cd ", folder_.path(), " && ", before, " exec ", QUELL_PROGRAM, " ", arguments,
+                                    " >out.txt 2>err.txt </dev/null");
+    const int status = std::system(cat("sh -c '", command, "'").c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"), read("err.txt")};
+  }
+
+ private:
+  testing::TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("train ends with exit code 0, a complete folder and plain lines without a terminal", "[unit]") {
+  const Home home;
+  const Outcome outcome = home.run("train run.yaml report.every=1");
+  CHECK(outcome.code == 0);
+  CHECK(outcome.out.empty());
+  CHECK_THAT(outcome.err, Catch::Contains("step 3/3  loss "));
+  CHECK(outcome.err.find('\r') == std::string::npos);
+  CHECK(outcome.err.find('\033') == std::string::npos);
+  for (const char* file : {"config.yaml", "data.json", "vocabulary.json", "metrics.jsonl", "log.txt", "weights.safetensors"}) {
+    INFO(file);
+    CHECK(home.has(std::string("runs/tiny/") + file));
+  }
+  const Outcome text = home.run("generate runs/tiny --prompt \"line 1\" --tokens 5 --seed 3");
+  CHECK(text.code == 0);
+  CHECK(text.out.size() == 6 + 5 + 1);
+  CHECK(text.err.empty());
+  CHECK(home.run("config check runs/tiny/config.yaml").code == 0);
+}
+
+TEST_CASE("--quiet prints nothing when all is well, --dry-run writes nothing", "[unit]") {
+  const Home home;
+  CHECK(home.run("train run.yaml --quiet").err.empty());
+  const Outcome dry = home.run("train run.yaml --dry-run --run dry");
+  CHECK(dry.code == 0);
+  CHECK_THAT(dry.err, Catch::Contains("one step") && Catch::Contains("optimizer moments"));
+  CHECK_FALSE(home.has("dry"));
+}
+
+TEST_CASE("mistakes have their exit code, a message, and leave nothing half-written", "[unit]") {
+  const Home home;
+  struct Case {
+    std::string arguments;
+    int code;
+    std::string message;
+  };
+  const std::vector<Case> cases{
+      {"", 2, "A subcommand is required"},
+      {"trian run.yaml", 2, "trian: no such command; did you mean \"train\"?"},
+      {"train nowhere.yaml", 2, "nowhere.yaml"},
+      {"train run.yaml model.layrs=2", 2, "did you mean"},
+      {"train run.yaml optimizer.lr=fast --set steps=-1", 2, "steps"},
+      {"train run.yaml data.train=nowhere", 3, "nowhere"},
+      {"train run.yaml data.train=run.yaml", 3, "run.yaml: is not token data"},
+      {"train run.yaml data.train=text.txt data.type=uint32", 3, "text.txt"},
+      {"train run.yaml model.vocabulary=4", 3, "id"},
+      {"train run.yaml model.context=100000", 3, "too few for one window"},
+      {"train run.yaml device=cuda:0", 7, "device: cuda:0 is not there"},
+      {"train run.yaml model.init.from=nowhere.safetensors", 4, "nowhere.safetensors"},
+      {"train run.yaml optimizer.freeze=[blocks.7.*]", 2, "blocks.7.*"},
+      {"train run.yaml optimizer.lr=1e38 optimizer.schedule.kind=constant", 5, "the first tensor that is not finite"},
+      {"generate nowhere", 2, "nowhere: no such folder"},
+      {"generate text", 4, "config.yaml: not there"},
+      {"generate runs/none --temperature -1", 2, "temperature"},
+      {"config explain model.attention.qk_nrom", 2, "qk_norm"},
+      {"data prepare nowhere.txt --out made", 3, "nowhere.txt"},
+      {"data prepare text.txt --out text", 2, "text: exists"},
+      {"data prepare text.txt --out made --valid 1", 2, "--valid: 1 is not in [0, 1)"}};
+  for (const Case& c : cases) {
+    INFO(c.arguments);
+    const Outcome outcome = home.run(c.arguments + (c.code == 5 ? "" : c.arguments.starts_with("train") ? " --run made" : ""));
+    INFO(outcome.err);
+    CHECK(outcome.code == c.code);
+    CHECK_THAT(outcome.err, Catch::Contains(c.message));
+    CHECK(outcome.out.empty());
+    CHECK_FALSE(home.has("made"));
+  }
+}
+
+TEST_CASE("a folder that exists is not written into", "[unit]") {
+  const Home home;
+  REQUIRE(home.run("train run.yaml").code == 0);
+  const std::string before = home.read("runs/tiny/metrics.jsonl");
+  const Outcome again = home.run("train run.yaml");
+  CHECK(again.code == 2);
+  CHECK_THAT(again.err, Catch::Contains("runs/tiny: exists already"));
+  CHECK(home.read("runs/tiny/metrics.jsonl") == before);
+}
+
+TEST_CASE("SIGINT ends a run after its step with the weights saved; kill -9 leaves whole lines of metrics", "[unit]") {
+  const Home home;
+  home.write("kill.sh",
+             "\"$1\" train run.yaml steps=1000000 report.every=1 --run \"$3\" 2>/dev/null & pid=$!\n"
+             "while [ ! -s \"$3/metrics.jsonl\" ] || [ \"$(wc -l <\"$3/metrics.jsonl\")\" -lt 20 ]; do :; done\n"
+             "kill -\"$2\" $pid; wait $pid\n");
+  const auto killed = [&](const char* signal, const char* folder) {
+    const std::string command = cat("cd $(dirname ", home.path("kill.sh"), ") && sh kill.sh ", QUELL_PROGRAM, " ", signal, " ", folder);
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  CHECK(killed("INT", "interrupted") == 128 + SIGINT);
+  CHECK(home.has("interrupted/weights.safetensors"));
+  CHECK(killed("KILL", "killed") == 128 + SIGKILL);
+  CHECK_FALSE(home.has("killed/weights.safetensors"));
+  const std::string rows = home.read("killed/metrics.jsonl");
+  CHECK(rows.back() == '\n');
+  std::istringstream lines(rows);
+  for (std::string line; std::getline(lines, line);) CHECK((line.front() == '{' && line.back() == '}'));
+}
+
+TEST_CASE("too little memory names the largest class and what helps, with exit code 7", "[unit]") {
+  const Home home;
+  const Outcome outcome = home.run("train run.yaml model.width=4096 model.layers=8 --run made", "ulimit -v 3000000;");
+  INFO(outcome.err);
+  CHECK(outcome.code == 7);
+  CHECK_THAT(outcome.err, Catch::Contains("by formula the largest part is") && Catch::Contains("what helps"));
+  CHECK_FALSE(home.has("made"));
+}
+
+TEST_CASE("a full disk ends the run with exit code 7 and its file's name", "[unit]") {
+  const Home home;
+  // The largest file may have 1,024 blocks of 512 bytes: the weights do not fit, the rest does.
+  const Outcome outcome = home.run("train run.yaml model.width=256 model.layers=2 --run made", "trap \"\" XFSZ; ulimit -f 1024;");
+  INFO(outcome.err);
+  CHECK(outcome.code == 7);
+  CHECK_THAT(outcome.err, Catch::Contains("weights.safetensors"));
+  CHECK_FALSE(home.has("made/weights.safetensors"));
+}
+
+TEST_CASE("--version names LibTorch and the build", "[unit]") {
+  const Home home;
+  const Outcome outcome = home.run("--version");
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.out, Catch::StartsWith("quell ") && Catch::Contains("libtorch 2."));
+}
+
+TEST_CASE("config show says where each value comes from, explain knows every key, reference lists them", "[unit]") {
+  const Home home;
+  const Outcome shown = home.run("config show run.yaml optimizer.lr=0.5 --set model.attention.preset=olmo2 --origin");
+  CHECK(shown.code == 0);
+  CHECK_THAT(shown.out, Catch::Contains("run.yaml:2:8") && Catch::Contains("optimizer.lr=0.5") && Catch::Contains("projection"));
+  CHECK_THAT(home.run("config explain model.attention.qk_norm.kind").out, Catch::Contains("rmsnorm"));
+  CHECK_THAT(home.run("config reference").out, Catch::Contains("zero_centered"));
+}
+
+}  // namespace quell

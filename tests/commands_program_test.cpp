@@ -192,4 +192,9 @@ TEST_CASE("config show says where each value comes from, explain knows every key
   CHECK_THAT(home.run("config reference").out, Catch::Contains("zero_centered"));
 }
 
+TEST_CASE("docs/config.md is what config reference prints", "[unit]") {
+  const Home home;
+  CHECK(home.run("config reference").out == slurp(std::string(QUELL_SOURCE) + "/docs/config.md"));
+}
+
 }  // namespace quell

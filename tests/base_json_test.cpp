@@ -52,6 +52,8 @@ TEST_CASE("text after the value, and text that ends too early, are errors", "[un
                        Message("x.json:1:7: not valid JSON: syntax error while parsing value - unexpected end of input; expected "
                                "'[', '{', or a literal"));
   CHECK_THROWS_AS(parse_json("", "x.json"), DataError);
+  CHECK_THROWS_MATCHES(parse_json(std::string_view("{}\0, lost", 9), "x.json"), DataError,
+                       Message("x.json:1:3: not valid JSON: a zero byte"));
   CHECK_THROWS_AS(parse_json("[1,]", "x.json"), DataError);
   CHECK_THROWS_AS(parse_json("[01]", "x.json"), DataError);
   CHECK_THROWS_AS(parse_json("// no\n[]", "x.json"), DataError);

@@ -1,5 +1,5 @@
-// Times ops::output_loss against at::cross_entropy_loss, forward plus backward, interleaved in one process with memory kept from
-// call to call; prints medians and their ratio. Not a test: `build/release/bench_loss [threads]`.
+// Times ops::output_loss against at::cross_entropy_loss, forward plus backward, interleaved in one process with memory
+// kept from call to call; prints medians and their ratio. Not a test: `build/release/bench_loss [threads]`.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>

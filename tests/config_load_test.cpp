@@ -10,6 +10,54 @@ namespace {
 using example::complaint;
 using example::loaded;
 
+// Defaults that are not empty, and a rule that tells whether it ran.
+struct Filled {
+  Optional<int64_t> batches = 40;
+  std::vector<std::string> freeze{"a", "b"};
+  std::map<std::string, example::Norm> norms{{"first", {}}};
+  int64_t width = 8;
+};
+bool any_rule_ran = false;
+template <class V>
+void describe(V& v, Filled& c) {
+  v.field("batches", c.batches, help("").absent("all").at_least(1));
+  v.field("freeze", c.freeze, help(""));
+  v.field("norms", c.norms, help(""));
+  v.field("width", c.width, help("").at_least(1));
+  v.derive([] { any_rule_ran = true; });
+}
+Filled filled(const std::string& text, const std::vector<config::Override>& overrides = {}) {
+  any_rule_ran = false;
+  return config::load<Filled>(config::Source::from_text(text, "filled.yaml", overrides));
+}
+
+TEST_CASE("an absent word takes away a default that is there", "[unit]") {
+  CHECK(filled("width: 1").batches == 40);
+  CHECK(!filled("batches: all").batches);
+}
+
+TEST_CASE("a list and named sections that are written replace the default ones", "[unit]") {
+  CHECK(filled("freeze: []").freeze.empty());
+  CHECK(filled("norms: {}").norms.empty());
+  CHECK(filled("norms: {second: {}}").norms.count("first") == 0);
+  const std::string printed = config::print(filled("{freeze: [], norms: {}, batches: all}"));
+  CHECK(config::print(filled(printed)) == printed);
+}
+
+TEST_CASE("the path of an override leaves the rest of a default list or of default sections", "[unit]") {
+  CHECK(filled("width: 1", {{"freeze.1=c", true}}).freeze == std::vector<std::string>{"a", "c"});
+  const Filled one = filled("width: 1", {{"norms.second.eps=1", true}});
+  CHECK(one.norms.size() == 2);
+  CHECK(filled("width: 1", {{"norms.first.eps=1", true}}).norms.at("first").eps == 1);
+}
+
+TEST_CASE("a rule runs only where every field above it could be read", "[unit]") {
+  filled("width: 1");
+  CHECK(any_rule_ran);
+  CHECK_THROWS_AS(filled("width: 0"), UsageError);
+  CHECK(!any_rule_ran);
+}
+
 TEST_CASE("what is not written has its default", "[unit]") {
   const example::Run run = loaded("name: x");
   CHECK(run.name == "x");
@@ -141,11 +189,20 @@ std::string mutated(std::string text, uint64_t& state) {
   for (size_t i = 0; i < edits && !text.empty(); ++i) {
     const size_t at = draw(text.size());
     switch (draw(5)) {
-      case 0: text[at] = special[draw(special.size())]; break;
-      case 1: text.insert(at, 1, special[draw(special.size())]); break;
-      case 2: text.erase(at, 1 + draw(8)); break;
-      case 3: text.insert(at, text.substr(draw(text.size()), 1 + draw(20))); break;
-      default: text[at] = static_cast<char>(draw(256));
+      case 0:
+        text[at] = special[draw(special.size())];
+        break;
+      case 1:
+        text.insert(at, 1, special[draw(special.size())]);
+        break;
+      case 2:
+        text.erase(at, 1 + draw(8));
+        break;
+      case 3:
+        text.insert(at, text.substr(draw(text.size()), 1 + draw(20)));
+        break;
+      default:
+        text[at] = static_cast<char>(draw(256));
     }
   }
   return text;

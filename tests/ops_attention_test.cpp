@@ -1,5 +1,5 @@
-// Attention: the fused path against the twin, the twin against loops in float64, and laws. B batch, T position, H query heads, G
-// key/value heads, D head width.
+// Attention: the fused path against the twin, the twin against loops in float64, and laws. B batch, T position, H query
+// heads, G key/value heads, D head width.
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -51,7 +51,9 @@ using Attention = AttentionResult (*)(const at::Tensor&, const at::Tensor&, cons
 
 // Output, log-sum-exp and the gradients of q, k and v.
 std::vector<at::Tensor> everything(Attention attend, const Inputs& in, const AttentionSpec& spec, at::ScalarType type) {
-  const auto leaf = [&](const at::Tensor& x) { return x.to(type, /*non_blocking=*/false, /*copy=*/true).requires_grad_(true); };
+  const auto leaf = [&](const at::Tensor& x) {
+    return x.to(type, /*non_blocking=*/false, /*copy=*/true).requires_grad_(true);
+  };
   const at::Tensor q = leaf(in.q), k = leaf(in.k), v = leaf(in.v);
   const AttentionResult r = attend(q, k, v, spec);
   const auto grads = gradients(r.out_BTHD, in.cotangent.to(type), {q, k, v});
@@ -67,8 +69,9 @@ void check_against_twin(const Shape& shape, const AttentionSpec& spec, at::Scala
   const char* const names[] = {"out", "lse", "dq", "dk", "dv"};
   for (size_t i = 0; i < fast.size(); ++i) {
     INFO(names[i] << " of type " << c10::toString(type) << ", G = " << shape.G << ", T = " << shape.T);
-    // LibTorch's kernel takes an exponential good to 20 ulp (Vectorized::exp_u20), which the criterion's 4 ulp cannot hold; for
-    // bf16 a still coarser one, but there an ulp is bf16's, also of the log-sum-exp, although that is stored in fp32.
+    // LibTorch's kernel takes an exponential good to 20 ulp (Vectorized::exp_u20), which the criterion's 4 ulp cannot
+    // hold; for bf16 a still coarser one, but there an ulp is bf16's, also of the log-sum-exp, although that is stored
+    // in fp32.
     auto accuracy = as_accurate_as(fast[i].to(type), twin[i].to(type), truth[i]);
     if (type == at::kFloat) accuracy.allowed += (20 - 4) * ulp(largest(truth[i]), type) / largest(truth[i]);
     CHECK(accuracy);
@@ -81,7 +84,8 @@ struct Named {
 };
 
 std::vector<Named> masks(int64_t B, int64_t T) {
-  std::vector<Named> all{{"causal", {}}, {"full", {}}, {"window", {}}, {"full window", {}}, {"documents", {}}, {"both", {}}};
+  std::vector<Named> all{{"causal", {}},      {"full", {}},      {"window", {}},
+                         {"full window", {}}, {"documents", {}}, {"window and documents", {}}};
   for (Named& one : all) one.spec.scale = 0.3;
   all[1].spec.causal = all[3].spec.causal = false;
   all[2].spec.window = all[3].spec.window = all[5].spec.window = std::min<int64_t>(5, (T + 1) / 2);
@@ -115,9 +119,12 @@ TEST_CASE("attention takes any head width and views of a wider matrix", "[unit]"
   check_against_twin({2, 9, 4, 2, 16}, wide, at::kFloat);
 
   const at::Tensor qkv = random_tensor({2, 9, 8 * 16}, 5);
-  const auto part = [&](int64_t begin, int64_t heads) { return qkv.narrow(2, begin * 16, heads * 16).unflatten(2, {heads, 16}); };
+  const auto part = [&](int64_t begin, int64_t heads) {
+    return qkv.narrow(2, begin * 16, heads * 16).unflatten(2, {heads, 16});
+  };
   const at::Tensor q = part(0, 4), k = part(4, 2), v = part(6, 2);
-  REQUIRE(at::equal(attention(q, k, v, {}).out_BTHD, attention(q.contiguous(), k.contiguous(), v.contiguous(), {}).out_BTHD));
+  const AttentionResult dense = attention(q.contiguous(), k.contiguous(), v.contiguous(), {});
+  REQUIRE(at::equal(attention(q, k, v, {}).out_BTHD, dense.out_BTHD));
 }
 
 TEST_CASE("a single position attends to itself alone", "[unit]") {
@@ -190,7 +197,9 @@ TEST_CASE("the gradients of attention's twin are those of finite differences", "
         mask.spec.dropout = dropout;
         mask.spec.dropout_key = 9;
         mask.spec.samples_B = at::arange(s.B, at::kLong);
-        const auto f = [&](const std::vector<at::Tensor>& x) { return attention(x[0], x[1], x[2], mask.spec).out_BTHD; };
+        const auto f = [&](const std::vector<at::Tensor>& x) {
+          return attention(x[0], x[1], x[2], mask.spec).out_BTHD;
+        };
         CHECK(gradient_error(f, {in.q, in.k, in.v}) < 1e-7);
       }
     }
@@ -210,7 +219,8 @@ TEST_CASE("causal outputs and their entropies ignore the future", "[unit]") {
     const auto one = attention(in.q, in.k, in.v, spec), two = attention(q, k, v, spec);
     REQUIRE(at::equal(one.out_BTHD.narrow(1, 0, 25), two.out_BTHD.narrow(1, 0, 25)));
     REQUIRE_FALSE(at::equal(one.out_BTHD, two.out_BTHD));
-    REQUIRE(at::equal(attention_entropy(in.q, in.k, spec).narrow(2, 0, 25), attention_entropy(q, k, spec).narrow(2, 0, 25)));
+    const auto past = [&](const at::Tensor& entropy_BHT) { return entropy_BHT.narrow(2, 0, 25); };
+    REQUIRE(at::equal(past(attention_entropy(in.q, in.k, spec)), past(attention_entropy(q, k, spec))));
   }
 }
 

@@ -1,4 +1,5 @@
-// Losses on output logits: the kernels against the twin, the twin against formulas in float64, and laws. N rows, V vocabulary.
+// Losses on output logits: the kernels against the twin, the twin against formulas in float64, and laws. N rows, V
+// vocabulary.
 #include <catch2/catch.hpp>
 
 #include <ATen/Parallel.h>
@@ -129,7 +130,7 @@ TEST_CASE("every instruction set of this machine computes the loss as accurately
     std::vector<double> numbers(4 * N);
     std::vector<int64_t> argmax(N);
     LossRows rows{false, V, x_NV.stride(0), x_NV.data_ptr(), targets_N.const_data_ptr<int64_t>(), 4, 0.1, 1e-2, 1e-2,
-                  numbers.data(), numbers.data() + N, numbers.data() + 2 * N, numbers.data() + 3 * N, argmax.data(), 0.37};
+                  &numbers[0], &numbers[N], &numbers[2 * N], &numbers[3 * N], argmax.data(), 0.37};
     set.loss.forward(rows, 0, N);
     set.loss.backward(rows, 0, 7);
     set.loss.backward(rows, 7, N);
@@ -162,7 +163,8 @@ TEST_CASE("the twin of the loss is the formula that it claims to be", "[unit]") 
     lse_max = std::max(lse_max, lse);
     correct += place == target;
   }
-  const LossSums got = output_loss(logits_NV, targets_N, {.label_smoothing = s, .z = z, .max_z = max_z, .softcap = cap});
+  const LossOptions options{.label_smoothing = s, .z = z, .max_z = max_z, .softcap = cap};
+  const LossSums got = output_loss(logits_NV, targets_N, options);
   const std::vector<double> expected{ce + z_sum + max_sum, ce, z_sum, max_sum, lse_sum, lse_max, correct};
   for (size_t i = 0; i < expected.size(); ++i) {
     CHECK(scalars(got)[i].item<double>() == Approx(expected[i]).epsilon(1e-14));
@@ -181,7 +183,7 @@ TEST_CASE("the gradients of the loss twin are those of finite differences", "[un
   }
 }
 
-TEST_CASE("closed forms: z-loss gives p (1 + 2 z lse) - y, max-z 2 m at the largest logit, smoothing mixes in the mean", "[unit]") {
+TEST_CASE("the gradients of z-loss, max-z loss and label smoothing have their closed forms", "[unit]") {
   const int64_t N = 6, V = 40;
   const double z = 0.2, max_z = 0.3, s = 0.25;
   const at::Tensor logits_NV = random_tensor({N, V}, 5, at::kFloat, 2), targets_N = at::arange(N, at::kLong);
@@ -202,10 +204,11 @@ TEST_CASE("rows that are not scored count for nothing and get a zero gradient", 
   const at::Tensor logits_NV = random_tensor({10, 33}, 6, type, 2), targets_N = targets_for(10, 33, 6);
   const auto some = measure(ops::output_loss, logits_NV, targets_N, options);
   const at::Tensor scored = at::nonzero(targets_N != ignored_target).squeeze(1);
-  const auto only = measure(ops::output_loss, logits_NV.index_select(0, scored), targets_N.index_select(0, scored), options);
+  const auto select = [&](const at::Tensor& x) { return x.index_select(0, scored); };
+  const auto only = measure(ops::output_loss, select(logits_NV), select(targets_N), options);
   REQUIRE(some.sums.count.item<int64_t>() == 8);
   for (size_t i = 0; i < 7; ++i) REQUIRE(at::equal(scalars(some.sums)[i], scalars(only.sums)[i]));
-  REQUIRE(at::equal(some.gradient_NV.index_select(0, scored), only.gradient_NV));
+  REQUIRE(at::equal(select(some.gradient_NV), only.gradient_NV));
   for (int64_t i : {3, 8}) REQUIRE(largest(some.gradient_NV[i]) == 0);
 
   const auto none = measure(ops::output_loss, logits_NV, at::full({10}, ignored_target, at::kLong), options);

@@ -32,7 +32,8 @@ struct Fine : torch::autograd::Function<Fine> {
     context->saved_data["sizes"] = weight.sizes();
     return weight.sum();
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list) {
+  using Tensors = torch::autograd::variable_list;
+  static Tensors backward(torch::autograd::AutogradContext* context, const Tensors&) {
     return {at::full(context->saved_data["sizes"].toIntVector(), 1 + 0x1p-20f)};
   }
 };

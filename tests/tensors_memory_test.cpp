@@ -1,4 +1,5 @@
-// The caching allocator. It is installed for the whole test program by the first test that calls it, as main does at start.
+// The caching allocator. It is installed for the whole test program by the first test that calls it, as main does at
+// start.
 #include <catch2/catch.hpp>
 
 #include <ATen/ATen.h>
@@ -39,8 +40,8 @@ TEST_CASE("blocks of every size are aligned to 64 bytes, writable to the end, an
   std::vector<at::Tensor> live;
   const uint64_t before = memory_use().in_use;
   uint64_t total = 0;
-  for (int64_t size : {int64_t{1}, int64_t{63}, int64_t{4097}, 65536 - int64_t{1}, int64_t{65536}, int64_t{65537}, 2 * mib - 1,
-                       2 * mib, 2 * mib + 1, 9 * mib + 13}) {
+  const std::vector<int64_t> sizes{1, 63, 4097, 65535, 65536, 65537, 2 * mib - 1, 2 * mib, 2 * mib + 1, 9 * mib + 13};
+  for (const int64_t size : sizes) {
     live.push_back(bytes(size));
     live.back().fill_(7);
     REQUIRE(reinterpret_cast<uintptr_t>(live.back().data_ptr()) % 64 == 0);

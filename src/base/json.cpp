@@ -46,6 +46,11 @@ class Builder {
   CountingIterator end() { return {text_.data() + text_.size(), &furthest_}; }
   Json take() { return std::move(root_); }
 
+  // nlohmann's lexer takes one for the end of the text and would not see what follows.
+  void refuse_zero_bytes() {
+    if (const size_t at = text_.find('\0'); at != std::string_view::npos) fail(at, "a zero byte");
+  }
+
   bool null() { return put(nullptr); }
   bool boolean(bool value) { return put(value); }
   bool number_integer(int64_t value) { return put(value); }
@@ -140,6 +145,7 @@ class Builder {
 
 Json parse_json(std::string_view text, const std::string& name, int64_t first_line) {
   Builder builder(text, name, first_line);
+  builder.refuse_zero_bytes();
   Json::sax_parse(builder.begin(), builder.end(), &builder);
   return builder.take();
 }

@@ -1,6 +1,6 @@
-// Chooses between LibTorch's flash attention for the CPU and the explicit path (ops/reference_attention.cpp). Windows and
-// documents reach flash as a mask; soft-cap and dropout of weights it cannot do. B batch, T position, H query heads, G
-// key/value heads, D head width.
+// Chooses between LibTorch's flash attention for the CPU and the explicit path (ops/reference_attention.cpp). Windows
+// and documents reach flash as a mask; soft-cap and dropout of weights it cannot do. B batch, T position, H query
+// heads, G key/value heads, D head width.
 #include "ops/attention.h"
 
 #include <limits>
@@ -13,8 +13,8 @@ namespace {
 
 bool windowed(const AttentionSpec& spec, int64_t length) { return spec.window && *spec.window < length; }
 
-// 0 where a key is seen and -inf where not, in q's type: [T, T] or [B, 1, T, T]. Undefined where flash's own causal flag says
-// it all. Causality is left to that flag, by which whole blocks are skipped.
+// 0 where a key is seen and -inf where not, in q's type: [T, T] or [B, 1, T, T]. Undefined where flash's own causal
+// flag says it all. Causality is left to that flag, by which whole blocks are skipped.
 std::optional<at::Tensor> additive_mask(const at::Tensor& q_BTHD, const AttentionSpec& spec) {
   const int64_t length = q_BTHD.size(1);
   if (!windowed(spec, length) && !spec.documents_BT.defined()) return std::nullopt;
@@ -43,7 +43,8 @@ void require_fitting(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, const a
 
 }  // namespace
 
-AttentionPath attention_path(const AttentionSpec& spec, at::ScalarType type, std::string* reason, at::DeviceType device) {
+AttentionPath attention_path(const AttentionSpec& spec, at::ScalarType type, std::string* reason,
+                             at::DeviceType device) {
   std::string why;
   if (device != at::kCPU) {
     why = "this device";

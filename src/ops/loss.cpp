@@ -1,5 +1,5 @@
-// See the header. Here: shapes, types, threads, and the sums over rows, in their order and in fp64 whatever the number of
-// threads; the arithmetic along a row is in loss_cpu.cpp. N rows, V vocabulary.
+// See the header. Here: shapes, types, threads, and the sums over rows, in their order and in fp64 whatever the number
+// of threads; the arithmetic along a row is in loss_cpu.cpp. N rows, V vocabulary.
 #include "ops/loss.h"
 
 #include <algorithm>
@@ -137,19 +137,22 @@ struct OutputLoss : torch::autograd::Function<OutputLoss> {
 void require_fitting(const at::Tensor& logits_NV, const at::Tensor& targets_N) {
   require(logits_NV.dim() == 2 && targets_N.dim() == 1 && targets_N.scalar_type() == at::kLong,
           "output_loss: wants logits [N, V] and int64 targets [N]");
-  require(logits_NV.size(0) == targets_N.size(0) && logits_NV.size(1) > 0, "output_loss: logits and targets do not fit");
+  require(logits_NV.size(0) == targets_N.size(0) && logits_NV.size(1) > 0,
+          "output_loss: logits and targets do not fit");
   if (!targets_N.is_cpu()) return;
   const at::Tensor targets = targets_N.contiguous();
   const int64_t* const target = targets.const_data_ptr<int64_t>();
-  require(std::all_of(target, target + targets.numel(), [&](int64_t t) { return t >= ignored_target && t < logits_NV.size(1); }),
-          "output_loss: a target outside the vocabulary");
+  const auto is_known = [&](int64_t t) { return t >= ignored_target && t < logits_NV.size(1); };
+  require(std::all_of(target, target + targets.numel(), is_known), "output_loss: a target outside the vocabulary");
 }
 
 }  // namespace
 
 LossSums output_loss(const at::Tensor& logits_NV, const at::Tensor& targets_N, const LossOptions& options) {
   require_fitting(logits_NV, targets_N);
-  if (runs_twin(options.kernels, logits_NV, "output_loss")) return reference::output_loss(logits_NV, targets_N, options);
+  if (runs_twin(options.kernels, logits_NV, "output_loss")) {
+    return reference::output_loss(logits_NV, targets_N, options);
+  }
   const bool rows_lie_apart = logits_NV.stride(1) == 1 && logits_NV.stride(0) >= logits_NV.size(1);
   const at::Tensor rows_NV = rows_lie_apart ? logits_NV : logits_NV.contiguous();
   LossSums sums;

@@ -1,5 +1,5 @@
-// Kernels of the losses on output logits, fp32 and bf16 storage, arithmetic in fp32, sums along a row in fp64 over pieces of
-// fp32. A row is read from memory once a pass: its second sweep finds it in the second cache.
+// Kernels of the losses on output logits, fp32 and bf16 storage, arithmetic in fp32, sums along a row in fp64 over
+// pieces of fp32. A row is read from memory once a pass: its second sweep finds it in the second cache.
 #include "ops/loss_cpu.h"
 
 #include <algorithm>
@@ -38,8 +38,8 @@ struct Capped {
   QUELL_INLINE Floats slope(Floats y) const { return 1.0f - (y * inverse) * (y * inverse); }
 };
 
-// The end of a row whose width is no multiple of the lanes. Where the row is long enough it is a full block that overlaps the
-// one before it, since loading and storing parts is slow.
+// The end of a row whose width is no multiple of the lanes. Where the row is long enough it is a full block that
+// overlaps the one before it, since loading and storing parts is slow.
 template <class T>
 struct RowEnd {
   Floats x;
@@ -126,7 +126,9 @@ QUELL_INLINE double sum_of_row(const T* x, int64_t width, F&& f) {
 }
 
 QUELL_INLINE Floats element(const float* x) { return all(*x); }
-QUELL_INLINE Floats element(const Bf16* x) { return all(__builtin_bit_cast(float, static_cast<uint32_t>(x->bits) << 16)); }
+QUELL_INLINE Floats element(const Bf16* x) {
+  return all(__builtin_bit_cast(float, static_cast<uint32_t>(x->bits) << 16));
+}
 
 template <class T, class Cap>
 void forward_rows(const LossRows& a, const Cap& cap, int64_t begin, int64_t end) {
@@ -152,8 +154,9 @@ QUELL_INLINE void replace_row(T* x, int64_t width, F&& slope) {
   end.write(x, slope(end.x));
 }
 
-// d objective / d logit = gradient * (p * (1 + 2 z lse) - s / V - [target] (1 - s) + [argmax] 2 max_z largest), times the slope
-// of the cap. The two single places are computed from the logits first and written last, so that each is rounded once.
+// d objective / d logit = gradient * (p * (1 + 2 z lse) - s / V - [target] (1 - s) + [argmax] 2 max_z largest), times
+// the slope of the cap. The two single places are computed from the logits first and written last, so that each is
+// rounded once.
 template <class T, class Cap>
 void backward_rows(const LossRows& a, const Cap& cap, int64_t begin, int64_t end) {
   const float uniform = static_cast<float>(a.gradient * a.label_smoothing / static_cast<double>(a.vocabulary));
@@ -182,16 +185,24 @@ void backward_rows(const LossRows& a, const Cap& cap, int64_t begin, int64_t end
   }
 }
 
+template <class Cap>
+void forward_with(const LossRows& a, const Cap& cap, int64_t begin, int64_t end) {
+  return a.bf16 ? forward_rows<Bf16>(a, cap, begin, end) : forward_rows<float>(a, cap, begin, end);
+}
+
+template <class Cap>
+void backward_with(const LossRows& a, const Cap& cap, int64_t begin, int64_t end) {
+  return a.bf16 ? backward_rows<Bf16>(a, cap, begin, end) : backward_rows<float>(a, cap, begin, end);
+}
+
+Capped cap_of(const LossRows& a) { return {static_cast<float>(a.softcap), static_cast<float>(1 / a.softcap)}; }
+
 void forward(const LossRows& a, int64_t begin, int64_t end) {
-  const Capped cap{static_cast<float>(a.softcap), static_cast<float>(1 / a.softcap)};
-  if (a.bf16) return a.softcap > 0 ? forward_rows<Bf16>(a, cap, begin, end) : forward_rows<Bf16>(a, Uncapped{}, begin, end);
-  return a.softcap > 0 ? forward_rows<float>(a, cap, begin, end) : forward_rows<float>(a, Uncapped{}, begin, end);
+  return a.softcap > 0 ? forward_with(a, cap_of(a), begin, end) : forward_with(a, Uncapped{}, begin, end);
 }
 
 void backward(const LossRows& a, int64_t begin, int64_t end) {
-  const Capped cap{static_cast<float>(a.softcap), static_cast<float>(1 / a.softcap)};
-  if (a.bf16) return a.softcap > 0 ? backward_rows<Bf16>(a, cap, begin, end) : backward_rows<Bf16>(a, Uncapped{}, begin, end);
-  return a.softcap > 0 ? backward_rows<float>(a, cap, begin, end) : backward_rows<float>(a, Uncapped{}, begin, end);
+  return a.softcap > 0 ? backward_with(a, cap_of(a), begin, end) : backward_with(a, Uncapped{}, begin, end);
 }
 
 }  // namespace

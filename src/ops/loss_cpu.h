@@ -1,5 +1,5 @@
-// The interface of the CPU kernels for the losses on output logits (loss_cpu.cpp). Raw pointers only; loss.cpp owns shapes,
-// types, threads and the sums over rows. V vocabulary, N rows.
+// The interface of the CPU kernels for the losses on output logits (loss_cpu.cpp). Raw pointers only; loss.cpp owns
+// shapes, types, threads and the sums over rows. V vocabulary, N rows.
 #pragma once
 
 #include <cstdint>

@@ -77,8 +77,9 @@ void backward_rows(const NormBackward& a, int64_t begin, int64_t end, float* dfa
     };
     const auto normalised = [&](int64_t j, auto n) { return keep((load(x + j, n) - mean) * size, n); };
     float along = 0, average = 0;
-    if (a.size[row] > 0)
+    if (!(a.size[row] < 0)) {
       along = share * sum_blocks(a.width, [&](int64_t j, auto n) { return gradient(j, n) * normalised(j, n); });
+    }
     if (centred) average = share * sum_blocks(a.width, gradient);
     T* dx = static_cast<T*>(a.dx) + row * a.width;
     blocks(a.width, [&](int64_t j, auto n) {

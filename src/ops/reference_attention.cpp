@@ -1,5 +1,6 @@
-// The twin of attention: the score matrix is formed, capped, masked and normalised in plain sight. It is also the path that runs
-// where the fused one cannot honour a request. B batch, T position, H query heads, G key/value heads, D head width.
+// The twin of attention: the score matrix is formed, capped, masked and normalised in plain sight. It is also the path
+// that runs where the fused one cannot honour a request. B batch, T position, H query heads, G key/value heads, D head
+// width.
 #include <limits>
 
 #include "base/error.h"

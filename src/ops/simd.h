@@ -6,6 +6,9 @@
 
 #include <cstdint>
 #include <cstring>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #include "ops/rows.h"
 
@@ -58,15 +61,36 @@ QUELL_INLINE Floats load(const float* from, Full) {
 }
 QUELL_INLINE void store(float* to, Floats x, Full) { std::memcpy(to, &x, sizeof x); }
 
-QUELL_INLINE Floats widen(Shorts bits) { return reinterpret_cast<Floats>(__builtin_convertvector(bits, Words) << 16); }
+// GCC 12 takes conversions between vectors of different widths apart: the instructions by name where there are some.
+#if defined(__AVX512BW__)
+QUELL_INLINE Words to_words(Shorts bits) {
+  return reinterpret_cast<Words>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(bits)));
+}
+QUELL_INLINE Shorts to_shorts(Words bits) {
+  return reinterpret_cast<Shorts>(_mm512_maskz_cvtepi32_epi16(0xffff, reinterpret_cast<__m512i>(bits)));
+}
+#elif defined(__AVX2__)
+QUELL_INLINE Words to_words(Shorts bits) {
+  return reinterpret_cast<Words>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(bits)));
+}
+QUELL_INLINE Shorts to_shorts(Words bits) {
+  const __m256i wide = reinterpret_cast<__m256i>(bits);
+  return reinterpret_cast<Shorts>(_mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1)));
+}
+#else
+QUELL_INLINE Words to_words(Shorts bits) { return __builtin_convertvector(bits, Words); }
+QUELL_INLINE Shorts to_shorts(Words bits) { return __builtin_convertvector(bits, Shorts); }
+#endif
 
-// As fp32, with the lower half of each word cleared after rounding.
-QUELL_INLINE Words rounded_words(Floats x) {
+QUELL_INLINE Floats widen(Shorts bits) { return reinterpret_cast<Floats>(to_words(bits) << 16); }
+
+// The upper half of each word is the rounded bf16, the lower half whatever the addition leaves.
+QUELL_INLINE Words rounded(Floats x) {
   const Words bits = reinterpret_cast<Words>(x);
   const Words up = bits + 0x7fffu + ((bits >> 16) & 1u);
-  return (x == x ? up : Words{} + 0x7fc00000u) & 0xffff0000u;
+  return x == x ? up : Words{} + 0x7fc00000u;
 }
-QUELL_INLINE Shorts narrow(Floats x) { return __builtin_convertvector(rounded_words(x) >> 16, Shorts); }
+QUELL_INLINE Shorts narrow(Floats x) { return to_shorts(rounded(x) >> 16); }
 
 QUELL_INLINE Floats load(const Bf16* from, Full) {
   Shorts bits;
@@ -94,7 +118,7 @@ QUELL_INLINE void store(T* to, Floats x, Part part) {
 // To T's precision and back.
 template <class T> QUELL_INLINE Floats round_to(Floats x);
 template <> QUELL_INLINE Floats round_to<float>(Floats x) { return x; }
-template <> QUELL_INLINE Floats round_to<Bf16>(Floats x) { return reinterpret_cast<Floats>(rounded_words(x)); }
+template <> QUELL_INLINE Floats round_to<Bf16>(Floats x) { return reinterpret_cast<Floats>(rounded(x) & 0xffff0000u); }
 template <class T> QUELL_INLINE float round_to(float x) { return round_to<T>(all(x))[0]; }
 
 // f(j, Full or Part) for the blocks of a row that start at j = 0, lanes, ...
@@ -142,7 +166,11 @@ QUELL_INLINE float sum_blocks(int64_t width, F&& f) {
   for (; j + 64 <= width; j += 64) {
     for (int64_t i = 0; i < streams; ++i) s[i] += f(j + i * lanes, Full{});
   }
-  for (int64_t i = 0; j < width; ++i, j += lanes) s[i] += j + lanes <= width ? f(j, Full{}) : f(j, Part{width - j});
+#pragma GCC unroll 16  // so that the sums stay in registers
+  for (int64_t i = 0; i < streams; ++i, j += lanes) {
+    if (j + lanes <= width) s[i] += f(j, Full{});
+    else if (j < width) s[i] += f(j, Part{width - j});
+  }
   for (int64_t n = streams / 2; n > 0; n /= 2) {
     for (int64_t i = 0; i < n; ++i) s[i] += s[i + n];
   }

@@ -74,7 +74,8 @@ void Arena::bind(Parameter& parameter) const {
 }
 
 Range Arena::range(const Parameter& parameter) const {
-  auto found = std::find_if(ranges_.begin(), ranges_.end(), [&](const auto& entry) { return entry.first == &parameter; });
+  const auto is_its = [&](const auto& entry) { return entry.first == &parameter; };
+  const auto found = std::find_if(ranges_.begin(), ranges_.end(), is_its);
   if (found == ranges_.end()) throw Bug("arena: no memory for parameter " + parameter.name);
   return found->second;
 }

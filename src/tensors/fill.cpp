@@ -1,5 +1,5 @@
-// Draws from counters: element i of a tensor is a function of (key, i), whichever thread computes it. Normal values come in
-// pairs, (2j, 2j + 1) from one Philox block, by Box and Muller's transform in double precision.
+// Draws from counters: element i of a tensor is a function of (key, i), whichever thread computes it. Normal values
+// come in pairs, (2j, 2j + 1) from one Philox block, by Box and Muller's transform in double precision.
 #include "tensors/fill.h"
 
 #include <ATen/ATen.h>
@@ -101,7 +101,8 @@ at::Tensor dropout_mask(const at::Tensor& like, double probability, uint64_t key
 }
 
 at::Tensor dropout_masks(const at::Tensor& like_B, double probability, uint64_t key, const at::Tensor& samples_B) {
-  require(samples_B.defined() && samples_B.size(0) == like_B.size(0), "dropout: a sample index for each sample is needed");
+  require(samples_B.defined() && samples_B.size(0) == like_B.size(0),
+          "dropout: a sample index for each sample is needed");
   const auto samples = samples_B.accessor<int64_t, 1>();
   std::vector<at::Tensor> masks;
   for (int64_t b = 0; b < like_B.size(0); ++b) {

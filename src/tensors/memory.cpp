@@ -1,6 +1,7 @@
-// A caching CPU allocator. Blocks of 64 KiB and more are mapped by size class and kept when freed; what is held never exceeds
-// 5/4 of the largest use so far (and 64 MiB), the blocks unused for longest go back first. Smaller ones are malloc's. It knows
-// nothing of tensors, and does not split or merge blocks: a training step asks for the same sizes again and again.
+// A caching CPU allocator. Blocks of 64 KiB and more are mapped by size class and kept when freed; what is held never
+// exceeds 5/4 of the largest use so far (and 64 MiB), the blocks unused for longest go back first. Smaller ones are
+// malloc's. It knows nothing of tensors, and does not split or merge blocks: a training step asks for the same sizes
+// again and again.
 #include "tensors/memory.h"
 
 #include <c10/core/Allocator.h>

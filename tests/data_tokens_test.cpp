@@ -231,16 +231,18 @@ TEST_CASE("a side-car that says something impossible is an error that names it",
   CHECK(after([](Json& j) { j["largest_id"] = 6; }) == "largest_id: 6 is not in the vocabulary of 6");
   CHECK(after([](Json& j) { j["type"] = "int32"; }) == "type: must be \"uint16\" or \"uint32\"");
   CHECK(after([](Json& j) { j["tokens"] = 7; }) == "tokens: 7 is not the sum of the shards, 6");
-  CHECK(after([](Json& j) { j["shards"][1]["tokens"] = -2; }) == "shards[1].tokens: must be a whole number from 1 up, not -2");
+  CHECK(after([](Json& j) { j["shards"][1]["tokens"] = -2; }) == "shards[1].tokens: must be a whole number from 1 to 2^48, not -2");
   CHECK(after([](Json& j) { j["shards"][1]["tokens"] = 1e300; }) ==
-        "shards[1].tokens: must be a whole number from 1 up, not 1e+300");
+        "shards[1].tokens: must be a whole number from 1 to 2^48, not 1e+300");
   CHECK(after([](Json& j) { j["shards"][1]["tokens"] = 1ull << 60; }) ==
-        "shards[1].tokens: must be a whole number from 1 up, not 1152921504606846976");
-  CHECK(after([](Json& j) { j["block_bytes"] = 0; }) == "block_bytes: must be a whole number from 1 up, not 0");
+        "shards[1].tokens: must be a whole number from 1 to 2^48, not 1152921504606846976");
+  CHECK(after([](Json& j) { j["block_bytes"] = 0; }) == "block_bytes: must be a whole number from 1 to 2^48, not 0");
   CHECK(after([](Json& j) { j["split"] = 3; }) == "split: must be a text, not 3");
   CHECK(after([](Json& j) { j["shards"] = 3; }) == "shards: must be a list, not 3");
-  CHECK(after([](Json& j) { j["shards"][0]["file"] = "../00000.bin"; }) ==
-        "shards[0].file: must be the name of a file in this folder, not \"../00000.bin\"");
+  for (const std::string file : {"../00000.bin", "sub/00000.bin", ""}) {
+    CHECK(after([&](Json& j) { j["shards"][0]["file"] = file; }) ==
+          "shards[0].file: must be the name of a file in this folder, not \"" + file + "\"");
+  }
   CHECK(after([](Json& j) { j["shards"][0]["xxh3"] = Json::array(); }) ==
         "shards[0].xxh3: has 0 hashes where 4 bytes have 1 blocks");
   CHECK(after([](Json& j) { j["shards"][0]["xxh3"][0] = "12"; }) ==

@@ -144,4 +144,14 @@ TEST_CASE("whole models equal those of transformers: logits, loss and every grad
   compare(golden("model_" + family), run_model);
 }
 
+TEST_CASE("a variant inherits what overrides its model's preset, and may set a preset of its own", "[unit]") {
+  const auto source = config::Source::from_text(
+      "model: {attention: {preset: qwen3, qk_norm: {eps: 1e-3}}, variants: {near: {window: 4}, own: {preset: olmo2}}, "
+      "pattern: [near, own]}\n", "variants.yaml");
+  const auto model = std::get<DecoderConfig>(config::load<Document>(source).model);
+  CHECK(model.variants.at("near").attention.qk_norm.eps == 1e-3);
+  CHECK(model.variants.at("near").attention.window == 4);
+  CHECK(model.variants.at("own").attention.qk_norm.axis == NormAxis::projection);
+}
+
 }  // namespace quell

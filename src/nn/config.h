@@ -209,7 +209,10 @@ void describe(V& v, DecoderConfig& c) {
   v.field("output", c.output, help("Output logits."));
   v.field("init", c.init, help("Initial values."));
   v.field("dropout", c.dropout, help("Dropout of embeddings and of what blocks add.").at_least(0).below(1));
-  v.derive([&c] { c.variants.fallback = {c.attention, c.position}; });
+  v.derive([&c] {
+    c.variants.fallback = {c.attention, c.position};
+    c.variants.fallback.attention.preset.reset();  // expanded already: applied again it would undo the keys that override it
+  });
   v.field("variants", c.variants, help("Alternative attention blocks by name."));
   v.field("pattern", c.pattern, help("Which variant each layer takes, repeated: [local x5, global]; `base` is model.attention."));
 }

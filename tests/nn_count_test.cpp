@@ -63,7 +63,7 @@ TEST_CASE("the formula counts the built model's parameters for every preset, gro
 }
 
 TEST_CASE("the formula counts every other part of a model", "[unit]") {
-  std::vector<DecoderConfig> all(10, small());
+  std::vector<DecoderConfig> all(13, small());
   all[0].mlp = {.kind = MlpKind::gelu, .bias = true};
   all[1].mlp = {.kind = MlpKind::geglu, .bias = true};
   all[2].norm.place = NormPlace::sandwich;
@@ -74,6 +74,10 @@ TEST_CASE("the formula counts every other part of a model", "[unit]") {
   all[7].output.tied = true;
   all[8].attention.bias = AttentionBias::qkv;
   all[9].attention.bias = AttentionBias::all;
+  all[10].attention.qk_norm.axis = NormAxis::projection;  // with the shared weight of [D]
+  all[11].attention.qk_norm = {.kind = NormKind::layernorm, .axis = NormAxis::projection, .weight = NormWeight::none, .bias = true};
+  all[12].kv_heads = 2;
+  all[12].attention.qk_norm = {.axis = NormAxis::projection, .tie_qk = true};
   for (const DecoderConfig& config : all) CHECK(count_parameters(config) == built(config));
 }
 

@@ -154,4 +154,31 @@ TEST_CASE("a variant inherits what overrides its model's preset, and may set a p
   CHECK(model.variants.at("own").attention.qk_norm.axis == NormAxis::projection);
 }
 
+TEST_CASE("a shared weight over a projection is one weight for each of its heads", "[unit]") {
+  DecoderConfig model;
+  model.width = 32;
+  model.heads = 4;
+  model.kv_heads = 2;
+  const at::Tensor x = testing::random_tensor({2, 5, 32}, 3, at::kDouble), w = testing::uniform_tensor({8}, 4, 0.5, 1.5, at::kDouble);
+  const auto run = [&](NormWeight weight) {
+    model.attention.qk_norm = {.axis = NormAxis::projection, .weight = weight};
+    ParameterList parameters;
+    const Attention attention(parameters, "a", 1, 0, model, layer_variant(model, 0));
+    Arena arena(parameters, {.precision = Precision::fp64});
+    fill(parameters, arena, 1);
+    for (Parameter& parameter : parameters) {
+      at::NoGradGuard no_gradients;
+      if (parameter.role == Role::qk_norm_weight) parameter.value.copy_(w.repeat({parameter.numel() / 8}));
+    }
+    const at::Tensor out = attention(Forward{}, x);
+    out.sum().backward();
+    return std::pair{out.detach(), parameters.find("a.q_norm.weight")->value.grad().clone()};
+  };
+  const auto [shared, shared_gradient] = run(NormWeight::shared);
+  const auto [whole, whole_gradient] = run(NormWeight::projection);
+  CHECK(at::equal(shared, whole));
+  REQUIRE(shared_gradient.numel() == 8);
+  CHECK(testing::largest(shared_gradient - whole_gradient.view({4, 8}).sum(0)) <= 1e-12 * testing::largest(whole_gradient));
+}
+
 }  // namespace quell

@@ -11,10 +11,12 @@ int64_t norm_parameters(const NormConfig& c, int64_t size) { return (c.weight ? 
 int64_t qk_norm_parameters(const DecoderConfig& c, const QkNormOptions& o) {
   if (o.kind == NormKind::none) return 0;
   const auto one = [&](int64_t heads) {
-    const bool whole = o.axis == NormAxis::projection || o.weight == NormWeight::per_head;
+    const bool weightless_projection = o.axis == NormAxis::projection && o.weight == NormWeight::none;  // its bias is whole
+    const bool whole = weightless_projection || o.weight == NormWeight::projection || o.weight == NormWeight::per_head;
     const int64_t size = whole ? heads * c.head() : c.head();
     return (o.weight != NormWeight::none ? size : 0) + (o.bias ? size : 0);
   };
+  // A tied norm is q's: its parameters are counted once.
   return one(c.heads) + (o.tie_qk ? 0 : one(c.kv()));
 }
 

@@ -17,7 +17,10 @@ Norm::Norm(ParameterList& into, const std::string& name, int64_t unit, const QkN
   if (options.kind == NormKind::none) return;
   std::vector<int64_t> shape{head_width};
   if (options.weight == NormWeight::per_head) shape = {heads, head_width};
-  if (options.axis == NormAxis::projection) shape = {heads * head_width};
+  if (options.axis == NormAxis::projection) {
+    if (options.weight == NormWeight::shared) repeats_ = heads;
+    else shape = {heads * head_width};
+  }
   declare(into, name, unit, Role::qk_norm_weight, shape, options.weight != NormWeight::none, options.bias);
 }
 
@@ -28,11 +31,16 @@ void Norm::declare(ParameterList& into, const std::string& name, int64_t unit, R
   if (bias) bias_ = into.add(name + ".bias", Role::bias, unit, shape, Initial::constant(0));
 }
 
+at::Tensor Norm::over_row(const Parameter* parameter) const {
+  if (parameter == nullptr) return {};
+  return repeats_ == 1 ? parameter->compute : parameter->compute.repeat({repeats_});
+}
+
 at::Tensor Norm::operator()(const at::Tensor& x, Kernels kernels) const {
   if (!*this) return x;
   ops::NormSpec spec = spec_;
   spec.kernels = kernels;
-  return ops::norm(x, weight_ ? weight_->compute : at::Tensor(), bias_ ? bias_->compute : at::Tensor(), spec);
+  return ops::norm(x, over_row(weight_), over_row(bias_), spec);
 }
 
 }  // namespace quell

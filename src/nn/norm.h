@@ -14,7 +14,7 @@ class Norm {
   Norm() = default;  // the identity
   // Residual stream: weight [width].
   Norm(ParameterList& into, const std::string& name, int64_t unit, const NormConfig& config, int64_t width);
-  // QK-norm of q (or k): the weight's shape follows options.weight.
+  // QK-norm of q (or k): the weight's shape follows options.weight; `shared` over a projection is one [D] for each of its heads.
   Norm(ParameterList& into, const std::string& name, int64_t unit, const QkNormOptions& options, int64_t heads, int64_t head_width);
 
   explicit operator bool() const { return spec_.kind != NormKind::none; }
@@ -23,7 +23,10 @@ class Norm {
  private:
   void declare(ParameterList& into, const std::string& name, int64_t unit, Role role, const std::vector<int64_t>& shape,
                bool weight, bool bias);
+  at::Tensor over_row(const Parameter* parameter) const;
+
   ops::NormSpec spec_{.kind = NormKind::none};
+  int64_t repeats_ = 1;  // how often a shared weight stands in a row
   Parameter* weight_ = nullptr;
   Parameter* bias_ = nullptr;
 };

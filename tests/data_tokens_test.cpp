@@ -231,7 +231,8 @@ TEST_CASE("a side-car that says something impossible is an error that names it",
   CHECK(after([](Json& j) { j["largest_id"] = 6; }) == "largest_id: 6 is not in the vocabulary of 6");
   CHECK(after([](Json& j) { j["type"] = "int32"; }) == "type: must be \"uint16\" or \"uint32\"");
   CHECK(after([](Json& j) { j["tokens"] = 7; }) == "tokens: 7 is not the sum of the shards, 6");
-  CHECK(after([](Json& j) { j["shards"][1]["tokens"] = -2; }) == "shards[1].tokens: must be a whole number from 1 to 2^48, not -2");
+  CHECK(after([](Json& j) { j["shards"][1]["tokens"] = -2; }) ==
+        "shards[1].tokens: must be a whole number from 1 to 2^48, not -2");
   CHECK(after([](Json& j) { j["shards"][1]["tokens"] = 1e300; }) ==
         "shards[1].tokens: must be a whole number from 1 to 2^48, not 1e+300");
   CHECK(after([](Json& j) { j["shards"][1]["tokens"] = 1ull << 60; }) ==

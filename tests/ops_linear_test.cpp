@@ -74,6 +74,20 @@ TEST_CASE("linear adds into bound gradients in place, over two backward passes, 
   }
 }
 
+TEST_CASE("a bound gradient is in its view before the graph hears of one, so there is no second copy", "[unit]") {
+  const at::Tensor tokens = at::arange(50).remainder(24), x = random_tensor({50, 40}, 32);
+  const std::vector<std::function<at::Tensor(const at::Tensor&)>> products{
+      [&](const at::Tensor& weight) { return ops::linear(x, weight); },
+      [&](const at::Tensor& weight) { return ops::output_logits(x, weight); },
+      [&](const at::Tensor& weight) { return ops::embedding(weight, tokens); }};
+  for (const auto& product : products) {
+    Bound weight(random_tensor({24, 40}, 33), at::kFloat);
+    const at::Tensor y = product(weight.leaf);
+    CHECK_FALSE(gradients(y, random_tensor(y.sizes(), 34), {weight.leaf})[0].defined());
+    CHECK(largest(weight.view()) > 0);
+  }
+}
+
 TEST_CASE("a gradient asked for x alone leaves bound gradients untouched", "[unit]") {
   const at::Tensor x = random_tensor({8, 40}, 15).requires_grad_(true);
   Bound weight(random_tensor({24, 40}, 16), at::kFloat), bias(random_tensor({24}, 17), at::kFloat);

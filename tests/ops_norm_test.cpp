@@ -84,7 +84,8 @@ TEST_CASE("norms read strided rows as they lie", "[unit]") {
       const at::Tensor head_view = wide.narrow(2, 6, 6);                                  // [B, T, H, D] inside [B, T, 3 H D]
       const at::Tensor swapped = random_tensor({4, 6, 16, 64}, 6, type).transpose(1, 2);  // three levels: copied
       const at::Tensor column = random_tensor({64, 4, 16}, 7, type).permute({1, 2, 0});   // last dimension strided: copied
-      for (const auto& x : {head_view, swapped, column}) {
+      const at::Tensor spaced = random_tensor({4, 16, 9, 80}, 30, type).narrow(2, 2, 6).narrow(3, 8, 64);  // gaps of both levels
+      for (const auto& x : {head_view, spaced, swapped, column}) {
         check_case(c, x, {64}, at::kFloat, CastOrder::weight_then_cast, false);
         if (x.dim() == 4) check_case(c, x, {6, 64}, at::kFloat, CastOrder::weight_then_cast, false);
       }
@@ -214,6 +215,10 @@ TEST_CASE("a bound gradient is added to in place, in its own type, and nothing e
   CHECK(weight.grad().data_ptr() == arena.data_ptr());
   CHECK(at::equal(arena.narrow(0, 0, 128).view({4, 32}), free[0] + free[0]));
   CHECK(at::equal(arena.narrow(0, 128, 128).view({4, 32}), free[1] + free[1]));
+
+  // Nothing is handed to the graph: even where gradients are asked for, they are in their views.
+  for (const auto& g : gradients(ops::norm(x, weight, bias, spec), cotangent, {weight, bias})) CHECK_FALSE(g.defined());
+  CHECK(at::equal(weight.grad(), free[0] + free[0] + free[0]));
 }
 
 TEST_CASE("a norm's results do not depend on the number of threads", "[unit]") {

@@ -38,7 +38,8 @@ class Members {
   int64_t integer(const std::string& key, int64_t low) const {
     const Json& value = any(key);
     const bool fits = value.is_number_unsigned() && value.get<uint64_t>() <= uint64_t{1} << 48;
-    if (!fits || value.get<int64_t>() < low) fail(key, cat("must be a whole number from ", low, " to 2^48, not ", short_dump(value)));
+    if (!fits || value.get<int64_t>() < low)
+      fail(key, cat("must be a whole number from ", low, " to 2^48, not ", short_dump(value)));
     return value.get<int64_t>();
   }
 

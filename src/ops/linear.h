@@ -1,5 +1,7 @@
 // Products with parameters. A parameter's gradient goes straight into its view of the gradient arena (compute.grad(), added in
-// place), so no second copy of it ever exists; where a weight has no gradient tensor bound, it is returned the usual way.
+// place), so no second copy of it ever exists and the graph is handed none; where a weight has no gradient tensor bound, it is
+// returned the usual way. For a bf16 weight LibTorch's CPU product gives bf16, accumulated in fp32 and rounded once, which is then
+// added to the fp32 gradient.
 // Shapes: C width in, N width out, V vocabulary.
 #pragma once
 

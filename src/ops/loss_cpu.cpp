@@ -130,18 +130,27 @@ QUELL_INLINE Floats element(const Bf16* x) {
   return all(__builtin_bit_cast(float, static_cast<uint32_t>(x->bits) << 16));
 }
 
+// Two sweeps over a few rows that stay in the cache: so the chains of dependent steps of different rows overlap.
 template <class T, class Cap>
 void forward_rows(const LossRows& a, const Cap& cap, int64_t begin, int64_t end) {
-  for (int64_t row = begin; row < end; ++row) {
-    if (a.targets[row] < 0) continue;
-    const T* x = static_cast<const T*>(a.logits) + row * a.row_stride;
-    const Found found = largest_of(x, a.vocabulary);
-    const float largest = cap.value(all(found.value))[0];
-    a.largest[row] = largest;
-    a.argmax[row] = found.place;
-    a.sum[row] = sum_of_row(x, a.vocabulary, [&](Floats v) { return exp_below(cap.value(v) - largest); });
-    a.target_logit[row] = cap.value(element(x + a.targets[row]))[0];
-    if (a.label_smoothing != 0) a.total[row] = sum_of_row(x, a.vocabulary, [&](Floats v) { return cap.value(v); });
+  const int64_t together = std::max<int64_t>(1, piece / a.vocabulary);
+  const auto row_at = [&](int64_t row) { return static_cast<const T*>(a.logits) + row * a.row_stride; };
+  for (int64_t first = begin; first < end; first += together) {
+    const int64_t last = std::min(first + together, end);
+    for (int64_t row = first; row < last; ++row) {
+      if (a.targets[row] < 0) continue;
+      const Found found = largest_of(row_at(row), a.vocabulary);
+      a.largest[row] = cap.value(all(found.value))[0];
+      a.argmax[row] = found.place;
+    }
+    for (int64_t row = first; row < last; ++row) {
+      if (a.targets[row] < 0) continue;
+      const T* x = row_at(row);
+      const float largest = static_cast<float>(a.largest[row]);
+      a.sum[row] = sum_of_row(x, a.vocabulary, [&](Floats v) { return exp_below(cap.value(v) - largest); });
+      a.target_logit[row] = cap.value(element(x + a.targets[row]))[0];
+      if (a.label_smoothing != 0) a.total[row] = sum_of_row(x, a.vocabulary, [&](Floats v) { return cap.value(v); });
+    }
   }
 }
 

@@ -15,19 +15,30 @@ void turn_halves(const T* x, T* y, const float* cos, const float* sin, float dir
   });
 }
 
+using Two = float __attribute__((vector_size(8)));
+QUELL_INLINE Four twice(Two x) { return __builtin_shufflevector(x, x, 0, 0, 1, 1); }
+QUELL_INLINE Eight twice(Four x) { return __builtin_shufflevector(x, x, 0, 0, 1, 1, 2, 2, 3, 3); }
+QUELL_INLINE Sixteen twice(Eight x) { return __builtin_shufflevector(x, x, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7); }
+
+// a, b, ... as a, a, b, b, ...: one number of the table for both lanes of a pair.
+QUELL_INLINE Floats load_twice(const float* from, Full) {
+  float __attribute__((vector_size(2 * lanes))) half;
+  std::memcpy(&half, from, sizeof half);
+  return twice(half);
+}
+QUELL_INLINE Floats load_twice(const float* from, Part part) {
+  float block[lanes / 2] = {};
+  for (int64_t i = 0; i < part.count / 2; ++i) block[i] = from[i];
+  return load_twice(block, Full{});
+}
+
 // Neighbouring lanes are a pair (even, odd): the partner of each lane is its neighbour, and the sine's sign alternates.
 template <class T>
 void turn_interleaved(const T* x, T* y, const float* cos, const float* sin, float direction, int64_t pairs) {
   const Ints lane = lane_numbers();
-  const Floats sign = ((lane & 1) == 1 ? all(1) : all(-1)) * direction;
-  const auto twice = [&](const float* from, int64_t count) {
-    Floats v{};
-    if (count >= lanes / 2) std::memcpy(&v, from, sizeof v / 2);
-    else std::memcpy(&v, from, static_cast<size_t>(count) * sizeof(float));
-    return __builtin_shuffle(v, lane >> 1);
-  };
+  const Floats sign = (lane & 1) == 1 ? all(direction) : all(-direction);
   blocks(2 * pairs, [&](int64_t j, auto n) {
-    const Floats v = load(x + j, n), c = twice(cos + j / 2, pairs - j / 2), s = twice(sin + j / 2, pairs - j / 2);
+    const Floats v = load(x + j, n), c = load_twice(cos + j / 2, n), s = load_twice(sin + j / 2, n);
     store(y + j, v * c + __builtin_shuffle(v, lane ^ 1) * (s * sign), n);
   });
 }

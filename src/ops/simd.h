@@ -179,21 +179,33 @@ QUELL_INLINE float sum_blocks(int64_t width, F&& f) {
 
 // ---- functions ----------------------------------------------------------------------------------------------------------
 
-// e^d for d <= 0 within 2 ulp and an error of |d| 2^-25: all that softmax and sigmoid need. 0 below -87, where fp32
-// ends; NaN stays NaN.
-QUELL_INLINE Floats exp_below(Floats d) {
-  constexpr float per_octave = 1.44269502f, to_integer = 12582912.0f;  // 1.5 * 2^23
-  const Floats shifted = d * per_octave + to_integer;
-  const Floats r = d * per_octave - (shifted - to_integer);
-  Floats p = all(0.00015353362f);  // 2^r on [-1/2, 1/2], relative error 2e-9, fitted for this program
+QUELL_INLINE Floats magnitude(Floats x) { return reinterpret_cast<Floats>(reinterpret_cast<Words>(x) & 0x7fffffffu); }
+
+// 2^r * 2^n for the n to which adding 1.5 * 2^23 rounded a number; r in [-1/2, 1/2].
+QUELL_INLINE Floats power_of_two(Floats r, Floats shifted) {
+  Floats p = all(0.00015353362f);  // 2^r, relative error 2e-9, fitted for this program
   p = p * r + 0.00133988750f;
   p = p * r + 0.00961843692f;
   p = p * r + 0.0555033237f;
   p = p * r + 0.240226477f;
   p = p * r + 0.693147182f;
   p = p * r + 1.0f;
-  const Floats power = reinterpret_cast<Floats>((reinterpret_cast<Ints>(shifted) << 23) + 0x3f800000);
-  return d < -87.0f ? Floats{} : p * power;
+  return p * reinterpret_cast<Floats>((reinterpret_cast<Ints>(shifted) << 23) + 0x3f800000);
+}
+inline constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23
+
+// e^d for d <= 0 within 2 ulp and an error of |d| 2^-25: all that softmax and sigmoid need. 0 below -87, where fp32
+// ends; NaN stays NaN.
+QUELL_INLINE Floats exp_below(Floats d) {
+  constexpr float per_octave = 1.44269502f;
+  const Floats shifted = d * per_octave + to_integer;
+  return d < -87.0f ? Floats{} : power_of_two(d * per_octave - (shifted - to_integer), shifted);
+}
+
+// 2^d for d <= 0 within 2 ulp; 0 below -126.
+QUELL_INLINE Floats exp2_below(Floats d) {
+  const Floats shifted = d + to_integer;
+  return d < -126.0f ? Floats{} : power_of_two(d - (shifted - to_integer), shifted);
 }
 
 // 1 / (1 + e^-x) and one minus it, each with its own relative accuracy.
@@ -201,7 +213,7 @@ struct Sigmoid {
   Floats value, rest;
 };
 QUELL_INLINE Sigmoid sigmoid(Floats x) {
-  const Floats e = exp_below(x < 0.0f ? x : -x);
+  const Floats e = exp_below(-magnitude(x));
   const Floats larger = 1.0f / (1.0f + e), smaller = e * larger;
   return {x < 0.0f ? smaller : larger, x < 0.0f ? larger : smaller};
 }

@@ -37,6 +37,8 @@ class Home {
     write("run.yaml", "name: tiny\nsteps: 3\nthreads: 1\nmodel: {context: 16, width: 32, layers: 1, heads: 2}\n"
                       "data: {train: text/train, batch: 4}\nevaluate: {sets: [{name: valid, data: text/valid}], batches: 2}\n");
     REQUIRE(run("data prepare --tokenizer char text.txt --out text").code == 0);
+    write("other.txt", cat("no line is like another here: 0123456789 ", std::string(400, 'x'), "\n"));
+    REQUIRE(run("data prepare --tokenizer char other.txt --out other").code == 0);
   }
 
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
@@ -63,7 +65,7 @@ TEST_CASE("train ends with exit code 0, a complete folder and plain lines withou
   const Outcome outcome = home.run("train run.yaml report.every=1");
   CHECK(outcome.code == 0);
   CHECK(outcome.out.empty());
-  CHECK_THAT(outcome.err, Catch::Contains("step 3/3  loss "));
+  CHECK_THAT(outcome.err, Catch::Contains("step 3/3  loss ") && Catch::Contains("attention   flash in 1 layer\n"));
   CHECK(outcome.err.find('\r') == std::string::npos);
   CHECK(outcome.err.find('\033') == std::string::npos);
   for (const char* file : {"config.yaml", "data.json", "vocabulary.json", "metrics.jsonl", "log.txt", "weights.safetensors"}) {
@@ -108,6 +110,9 @@ TEST_CASE("mistakes have their exit code, a message, and leave nothing half-writ
       {"train run.yaml model.init.from=nowhere.safetensors", 4, "nowhere.safetensors"},
       {"train run.yaml optimizer.freeze=[blocks.7.*]", 2, "blocks.7.*"},
       {"train run.yaml optimizer.lr=1e38 optimizer.schedule.kind=constant", 5, "the first tensor that is not finite"},
+      {"train run.yaml kernels=fused model.attention.softcap=30", 2, "no fused kernel has a soft-cap"},
+      {"train run.yaml kernels=fused model.attention.dropout=0.1", 2, "no fused kernel drops attention weights"},
+      {"train run.yaml evaluate.sets.0.data=other/valid model.vocabulary=100", 3, "other/valid: its vocabulary is not that of text/train"},
       {"generate nowhere", 2, "nowhere: no such folder"},
       {"generate text", 4, "config.yaml: not there"},
       {"generate runs/none --temperature -1", 2, "temperature"},
@@ -124,6 +129,8 @@ TEST_CASE("mistakes have their exit code, a message, and leave nothing half-writ
     CHECK(outcome.out.empty());
     CHECK_FALSE(home.has("made"));
   }
+  // What was learned before the numbers went wrong is kept.
+  CHECK(home.has("runs/tiny/weights.safetensors"));
 }
 
 TEST_CASE("a folder that exists is not written into", "[unit]") {

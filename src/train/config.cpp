@@ -45,6 +45,19 @@ void check_sets(Problems& problems, const EvaluateConfig& c) {
   }
 }
 
+// Until a fused kernel can do them.
+void check_kernels(Problems& problems, const RunConfig& c) {
+  if (c.kernels != Kernels::fused) return;
+  const auto refuse = [&](const AttentionConfig& attention, const std::string& at) {
+    const char* fix = "set kernels to auto or reference";
+    if (attention.softcap) problems.add(at + "softcap", "no fused kernel has a soft-cap", fix);
+    if (attention.dropout > 0) problems.add(at + "dropout", "no fused kernel drops attention weights", fix);
+  };
+  const auto& model = std::get<DecoderConfig>(c.model);
+  refuse(model.attention, "model.attention.");
+  for (const auto& [name, variant] : model.variants) refuse(variant.attention, "model.variants." + name + ".");
+}
+
 }  // namespace
 
 void apply_preset_groups(RunConfig& config) {
@@ -69,6 +82,7 @@ void check(Problems& problems, const RunConfig& c) {
   if (c.precision == Precision::fp64 && c.kernels == Kernels::fused) {
     problems.add("kernels", "precision fp64 runs the readable twins", "set kernels to auto or reference");
   }
+  check_kernels(problems, c);
   check_plan(problems, c);
   check_sets(problems, c.evaluate);
 }

@@ -23,13 +23,22 @@ TokenSource open_source(RunConfig& config, const Progress& progress) {
   return TokenSource(std::move(set), model.context, static_cast<uint64_t>(config.seed), data.cross_documents);
 }
 
-std::vector<EvaluationData> open_evaluations(RunConfig& config, const Progress& progress) {
+// Ids that mean other characters would be scored without a sign of it.
+void require_same_vocabulary(const TokenSet& training, const TokenSet& evaluated) {
+  const Vocabulary *ours = training.vocabulary(), *theirs = evaluated.vocabulary();
+  if (ours == nullptr || theirs == nullptr || ours->to_json() == theirs->to_json()) return;
+  throw DataError(cat(evaluated.path(), ": its vocabulary is not that of ", training.path(),
+                      "; prepare both with one call of `quell data prepare`"));
+}
+
+std::vector<EvaluationData> open_evaluations(RunConfig& config, const TokenSet& training, const Progress& progress) {
   const TokenData& data = token_data(config);
   const DecoderConfig& model = decoder(config);
   const int64_t windows = config.evaluate.batches ? *config.evaluate.batches * data.batch : 0;
   std::vector<EvaluationData> sets;
   for (const EvaluationSet& set : config.evaluate.sets) {
     TokenSet tokens = TokenSet::open(set.data, data.type, *model.vocabulary, progress);
+    require_same_vocabulary(training, tokens);
     sets.push_back({set.name, FixedTokens(std::move(tokens), model.context, windows, data.cross_documents)});
   }
   return sets;
@@ -81,7 +90,7 @@ std::string weights_file(const std::string& from) {
 Run::Run(RunConfig resolved, const RunOptions& options)
     : config(std::move(resolved)),
       source(open_source(config, options.progress)),
-      evaluations(open_evaluations(config, options.progress)),
+      evaluations(open_evaluations(config, source.tokens(), options.progress)),
       model(build_model(parameters, config)),
       arena(parameters, arena_options(config, world)),
       optimizer(parameters, arena, config.optimizer),

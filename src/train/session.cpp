@@ -47,6 +47,18 @@ int finish(const Run& run, const RunFolder& folder, const LoopResult& result) {
   return static_cast<int>(Exit::finished);
 }
 
+// Where the finite policy ends the run, the weights are those of the last good step: they are kept like a finished run's.
+LoopResult train_or_save(Run& run, RunFolder& folder, const ReportOptions& options) {
+  Report report(&folder, run.config, options);
+  try {
+    return train(run, report);
+  } catch (const NumericsError& problem) {
+    folder.save_weights(run, run.optimizer.updates());
+    throw NumericsError(cat(problem.what(), "; the weights after ", run.optimizer.updates(), " updates are in ", folder.path(),
+                            "/weights.safetensors"));
+  }
+}
+
 int train_in_memory(const RunConfig& config, const TrainOptions& options, int threads) {
   const double peak_flops = probe_matrix_products();
   Run run(config, {.overfit = options.overfit, .progress = scanning()});
@@ -54,12 +66,7 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
   if (options.dry_run) return dry_run(run, peak_flops);
   RunFolder folder(options.folder.empty() ? "runs/" + config.name : options.folder, run);
   log::info("run         " + folder.path());
-  LoopResult result;
-  {
-    Report report(&folder, run.config, {.peak_flops = peak_flops, .quiet = options.quiet});
-    result = train(run, report);
-  }
-  return finish(run, folder, result);
+  return finish(run, folder, train_or_save(run, folder, {.peak_flops = peak_flops, .quiet = options.quiet}));
 }
 
 }  // namespace

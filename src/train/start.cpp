@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "base/machine.h"
@@ -25,6 +26,21 @@ std::string qk_norm_text(const AttentionConfig& attention) {
   if (o.kind == NormKind::none) return "none";
   return cat(name_of(o.kind), " over the ", name_of(o.axis), ", weight ", name_of(o.weight), ", eps ", o.eps, ", ", name_of(o.rope),
              " rotary, scale ", name_of(attention.scale.kind));
+}
+
+// "flash in 5 layers, explicit scores in 1 (soft-cap)".
+std::string attention_text(const Run& run) {
+  Forward forward = run.forward({}, true);
+  const at::ScalarType type = run.config.precision == Precision::bf16 ? at::kBFloat16 : run.arena.master_type();
+  std::map<std::string, int> layers;
+  for (const Block& block : run.model.blocks()) {
+    std::string reason;
+    const bool flash = block.attention().path(forward, type, &reason) == ops::AttentionPath::flash;
+    ++layers[flash ? "flash" : "explicit scores (" + reason + ")"];
+  }
+  std::vector<std::string> parts;
+  for (const auto& [path, count] : layers) parts.push_back(cat(path, " in ", count, count == 1 ? " layer" : " layers"));
+  return join(parts, ", ");
 }
 
 }  // namespace
@@ -66,6 +82,7 @@ std::vector<std::string> start_block(const Run& run, int threads, double peak_fl
       cat("model       ", human_count(static_cast<double>(run.parameters.numel())), " parameters, ", model.layers, " layers, width ",
           model.width, ", ", model.heads, "/", model.kv(), " heads of ", model.head(), ", vocabulary ", *model.vocabulary),
       "qk-norm     " + qk_norm_text(model.attention),
+      "attention   " + attention_text(run),
       "groups      " + join(groups, "\n            "),
       cat("step        ", run.batch, " x ", model.context, " = ", run.tokens_per_step(), " tokens, ", human_count(step_flops), "FLOP"),
       cat("data        ", human_count(static_cast<double>(run.source.tokens().tokens())), " tokens, an epoch is ",

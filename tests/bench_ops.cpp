@@ -7,11 +7,13 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 
 #include "base/clock.h"
 #include "ops/activation.h"
+#include "ops/attention.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
 #include "ops/reference.h"
@@ -139,6 +141,21 @@ void products(at::ScalarType type) {
           pass(rows(Kernels::reference), {head}, 0));
 }
 
+void attentions(at::ScalarType type) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{12, 64, 4, 32}, {4, 64, 12, 64}, {1, 1024, 12, 64}, {1, 1024, 8, 128}}) {
+    const at::Tensor q = random_tensor(shape, 9, type), k = random_tensor(shape, 10, type), v = random_tensor(shape, 11, type);
+    const double scale = 1 / std::sqrt(static_cast<double>(shape.back()));
+    const auto theirs = [=](const auto& in) {
+      const auto turned = [&](size_t i) { return in[i].transpose(1, 2); };
+      return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(turned(0), turned(1), turned(2), 0, true, {}, scale))
+          .transpose(1, 2);
+    };
+    const auto ours = [=](const auto& in) { return ops::attention(in[0], in[1], in[2], {.scale = scale}).out_BTHD; };
+    compare(label("causal attention / LibTorch's flash", shape, type), pass(ours, {q, k, v}, 3), pass(theirs, {q, k, v}, 3));
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -152,5 +169,6 @@ int main(int count, char** arguments) {
     activations(type);
     rotations(type);
     products(type);
+    attentions(type);
   }
 }

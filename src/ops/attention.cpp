@@ -1,35 +1,15 @@
-// Chooses between LibTorch's flash attention for the CPU and the explicit path (ops/reference_attention.cpp). Windows
-// and documents reach flash as a mask; soft-cap and dropout of weights it cannot do. B batch, T position, H query
-// heads, G key/value heads, D head width.
+// Chooses between flash attention and the explicit path (ops/reference_attention.cpp), which alone has soft-cap and dropout of
+// weights. B batch, T position, H query heads, G key/value heads, D head width.
 #include "ops/attention.h"
 
-#include <limits>
-
 #include "base/error.h"
+#include "ops/flash_attention.h"
 #include "ops/reference.h"
 
 namespace quell::ops {
 namespace {
 
 bool windowed(const AttentionSpec& spec, int64_t length) { return spec.window && *spec.window < length; }
-
-// 0 where a key is seen and -inf where not, in q's type: [T, T] or [B, 1, T, T]. Undefined where flash's own causal
-// flag says it all. Causality is left to that flag, by which whole blocks are skipped.
-std::optional<at::Tensor> additive_mask(const at::Tensor& q_BTHD, const AttentionSpec& spec) {
-  const int64_t length = q_BTHD.size(1);
-  if (!windowed(spec, length) && !spec.documents_BT.defined()) return std::nullopt;
-  const at::Tensor visible = visible_pairs(spec, length, q_BTHD.device());
-  return at::zeros(visible.sizes(), q_BTHD.options().requires_grad(false))
-      .masked_fill_(visible.logical_not(), -std::numeric_limits<double>::infinity());
-}
-
-AttentionResult flash(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, const at::Tensor& v_BTGD,
-                      const AttentionSpec& spec) {
-  const auto [out_BHTD, lse_BHT] = at::_scaled_dot_product_flash_attention_for_cpu(
-      q_BTHD.transpose(1, 2), k_BTGD.transpose(1, 2), v_BTGD.transpose(1, 2), /*dropout_p=*/0, spec.causal,
-      additive_mask(q_BTHD, spec), spec.scale);
-  return {out_BHTD.transpose(1, 2), lse_BHT.detach(), {}};
-}
 
 void require_fitting(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, const at::Tensor& v_BTGD) {
   require(q_BTHD.dim() == 4 && k_BTGD.dim() == 4, "attention: q, k and v have four dimensions");
@@ -59,7 +39,6 @@ AttentionPath attention_path(const AttentionSpec& spec, at::ScalarType type, std
     throw UsageError("kernels: fused: attention has no fused kernel for " + why + "; use kernels: auto or reference");
   }
   if (spec.kernels == Kernels::reference) why = "kernels: reference";
-  if (why.empty() && spec.want_logit_max) why = "the exact largest logit";
   if (reason != nullptr) *reason = why;
   return why.empty() ? AttentionPath::flash : AttentionPath::explicit_scores;
 }
@@ -68,7 +47,7 @@ AttentionResult attention(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, co
                           const AttentionSpec& spec) {
   require_fitting(q_BTHD, k_BTGD, v_BTGD);
   const auto path = attention_path(spec, v_BTGD.scalar_type(), nullptr, v_BTGD.device().type());
-  return path == AttentionPath::flash ? flash(q_BTHD, k_BTGD, v_BTGD, spec)
+  return path == AttentionPath::flash ? flash_attention(q_BTHD, k_BTGD, v_BTGD, spec)
                                       : reference::attention(q_BTHD, k_BTGD, v_BTGD, spec);
 }
 
@@ -83,7 +62,7 @@ at::Tensor attention_entropy(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD,
 
   // H = -sum p (s - lse) = lse - scale * q . E[k]. In fp32 for bf16 input: the difference cancels most digits.
   const at::Tensor q = q_BTHD.to(at::kFloat), k = k_BTGD.to(at::kFloat);
-  const AttentionResult mean_key = flash(q, k, k, measured);
+  const AttentionResult mean_key = flash_attention(q, k, k, measured);
   const at::Tensor expected_BHT = spec.scale * (q * mean_key.out_BTHD).sum(-1).transpose(1, 2);
   // What rounding may have pushed out of [0, log n] is put back: one visible key is exactly 0.
   const at::Tensor most = visible_keys(spec, q.size(1), q.device()).log();

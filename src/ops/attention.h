@@ -1,5 +1,5 @@
-// Softmax attention with grouped heads. LibTorch's flash attention where it can honour the request, else an explicit
-// path with fp32 scores (chosen in one predicate, attention_path). Shapes: B batch, T position, H query heads, G
+// Softmax attention with grouped heads: flash attention where it can honour the request, else an explicit path with fp32
+// scores (chosen in one predicate, attention_path). Shapes: B batch, T position, H query heads, G
 // key/value heads (H a multiple of G), D head width.
 #pragma once
 
@@ -23,20 +23,19 @@ struct AttentionSpec {
   at::Tensor samples_B;           // with dropout: the mask of sample b is drawn by key_of(dropout_key, samples_B[b])
   at::Tensor documents_BT;        // int64 or undefined: keys of another document are masked
   Kernels kernels = Kernels::automatic;
-  bool want_logit_max = false;    // exact maximum of each head's visible logits: the explicit path only
+  bool want_logit_max = false;    // exact maximum of each head's visible logits
 };
 
 struct AttentionResult {
   at::Tensor out_BTHD;     // v's type
-  // Log-sum-exp of each row's (capped) logits, fp32 (fp64 for fp64), detached; for bf16 on flash good to 1e-5 of itself.
+  // Log-sum-exp of each row's (capped) logits, fp32 (fp64 for fp64), detached.
   at::Tensor lse_BHT;
   at::Tensor logit_max_H;  // with want_logit_max, detached
 };
 
 enum class AttentionPath { flash, explicit_scores };
 // Which path honours this request, and why not flash ("soft-cap", "float64", ...; "" for flash). Throws UsageError for
-// kernels: fused where flash cannot; asking for the exact largest logit is a measurement, which leaves flash without an
-// error.
+// kernels: fused where flash cannot.
 AttentionPath attention_path(const AttentionSpec& spec, at::ScalarType type, std::string* reason = nullptr,
                              at::DeviceType device = at::kCPU);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/activation_cpu.h"
+#include "ops/flash_attention_cpu.h"
 #include "ops/loss_cpu.h"
 #include "ops/norm_cpu.h"
 #include "ops/rotary_cpu.h"
@@ -17,6 +18,7 @@ struct CpuKernels {
   const ActivationKernels& activation;
   const RotaryKernels& rotary;
   const LossKernels& loss;
+  const FlashKernels& flash;
 };
 
 // Those that this machine can run, best last; never empty.

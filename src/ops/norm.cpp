@@ -17,7 +17,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t elements_a_task = 32768, elements_a_piece = 131072, most_pieces = 64, rows_a_sum = 16;
+constexpr int64_t elements_a_task = 32768, elements_a_piece = 16384, most_pieces = 64, rows_a_sum = 16;
 
 struct Plan {
   NormStatistics statistics;

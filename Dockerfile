@@ -1,4 +1,4 @@
-# Two stages by the same scripts as on a bare machine: one that builds, and a small one that runs.
+# Two stages by the same scripts as on a bare machine: one that builds, and a small one that runs. The CPU build only.
 #   docker build -t quell .
 #   docker run --rm -v "$PWD/runs:/quell/runs" quell train configs/text_small.yaml
 FROM debian:bookworm-slim AS build

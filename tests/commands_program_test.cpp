@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "ops/device.h"
 #include "temporary.h"
 
 namespace quell {
@@ -106,7 +107,7 @@ TEST_CASE("mistakes have their exit code, a message, and leave nothing half-writ
       {"train run.yaml data.train=text.txt data.type=uint32", 3, "text.txt"},
       {"train run.yaml model.vocabulary=4", 3, "id"},
       {"train run.yaml model.context=100000", 3, "too few for one window"},
-      {"train run.yaml device=cuda:0", 7, "device: cuda:0 is not there"},
+      {"train run.yaml device=cuda:999", 7, "device: cuda:999 is not there: "},
       {"train run.yaml model.init.from=nowhere.safetensors", 4, "nowhere.safetensors"},
       {"train run.yaml optimizer.freeze=[blocks.7.*]", 2, "blocks.7.*"},
       {"train run.yaml optimizer.lr=1e38 optimizer.schedule.kind=constant", 5, "the first tensor that is not finite"},
@@ -183,11 +184,24 @@ TEST_CASE("a full disk ends the run with exit code 7 and its file's name", "[uni
   CHECK_FALSE(home.has("made/weights.safetensors"));
 }
 
-TEST_CASE("--version names LibTorch and the build", "[unit]") {
+TEST_CASE("--version names LibTorch, the build and the devices", "[unit]") {
   const Home home;
   const Outcome outcome = home.run("--version");
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.out, Catch::StartsWith("quell ") && Catch::Contains("libtorch 2."));
+  CHECK_THAT(outcome.out, Catch::EndsWith("devices cpu; " + ops::cuda_description(ops::visible_cuda_devices()) + "\n"));
+}
+
+TEST_CASE("a CUDA device is refused with what is missing: the build, the device, or the training on it", "[unit]") {
+  const Home home;
+  const ops::CudaDevices visible = ops::visible_cuda_devices();
+  const Outcome outcome = home.run("train run.yaml device=cuda:0 --run made");
+  INFO(outcome.err);
+  CHECK(outcome.code == (visible.devices.empty() ? 7 : 2));
+  CHECK_THAT(outcome.err, Catch::Contains(!visible.built              ? "device: cuda:0 is not there: this build has no CUDA; set"
+                                          : visible.devices.empty() ? "device: cuda:0 is not there: no CUDA device is visible ("
+                                                                    : "is there, but training on it is not finished"));
+  CHECK_FALSE(home.has("made"));
 }
 
 TEST_CASE("config show says where each value comes from, explain knows every key, reference lists them", "[unit]") {

@@ -1,4 +1,4 @@
-// What `quell --version` says: our version, LibTorch's, and how this program was built.
+// What `quell --version` says: our version, LibTorch's, how this program was built, and the devices it sees.
 #pragma once
 
 #include <string>

@@ -45,10 +45,18 @@ std::string attention_text(const Run& run) {
 
 }  // namespace
 
-int prepare_process(const RunConfig& config) {
-  if (config.device != "auto" && config.device != "cpu") {
-    throw MachineError("device: " + config.device + " is not there: this build computes on the CPU; set device to auto or cpu");
+void refuse_cuda(const std::string& device, const ops::CudaDevices& visible) {
+  const size_t index = std::stoul(device.substr(device.find(':') + 1));
+  if (index >= visible.devices.size()) {
+    throw MachineError(cat("device: ", device, " is not there: ", ops::cuda_description(visible), "; set device to auto or cpu"));
   }
+  throw UsageError(cat("device: ", device, " (", visible.devices[index].name,
+                       ") is there, but training on it is not finished in this version; set device to auto or cpu"));
+}
+
+int prepare_process(const RunConfig& config) {
+  // Looking for devices loads the driver, which a run on the CPU is spared.
+  if (config.device.starts_with("cuda:")) refuse_cuda(config.device, ops::visible_cuda_devices());
   const int threads = config.threads ? static_cast<int>(*config.threads) : machine::cores();
   keep_step_memory();
   set_switches({.threads = threads});

@@ -5,12 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "ops/device.h"
 #include "train/run.h"
 
 namespace quell {
 
-// Switches and step memory for this process. Throws MachineError for a device that is not there. Returns the threads in use.
+// Switches and step memory for this process. Throws as refuse_cuda does. Returns the threads in use.
 int prepare_process(const RunConfig& config);
+
+// Throws for the device cuda:N: a MachineError where it is not among the visible ones, a UsageError where it is, since nothing
+// trains on it yet.
+[[noreturn]] void refuse_cuda(const std::string& device, const ops::CudaDevices& visible);
 
 // FLOP/s of fp32 matrix products (512 x 512 x 512) on this machine, measured for about 50 ms.
 double probe_matrix_products();

@@ -1,5 +1,5 @@
 // Names from other trainers' configurations (nanoGPT, Hugging Face, litgpt, torchtitan, Megatron, llm.c) and what they
-// are here. A test of the room that owns the run file holds every key against the real list.
+// are here. tests/train_hints_test.cpp holds every key against the run file's real list.
 #include "config/hints.h"
 
 namespace quell::config {
@@ -171,10 +171,6 @@ const std::vector<ForeignName>& foreign_names() {
       {"log_every", "report.every", ""},
       {"log_interval", "report.every", ""},
       {"logging_steps", "report.every", ""},
-      {"save_steps", "checkpoint.every", ""},
-      {"save_interval", "checkpoint.every", ""},
-      {"save_total_limit", "checkpoint.keep_last", ""},
-      {"resume_from_checkpoint", "resume", ""},
       {"label_smoothing_factor", "loss.label_smoothing", ""},
       {"z_loss", "loss.z", ""},
       {"z_loss_weight", "loss.z", ""},

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "base/random.h"
 #include "nn/initial.h"
 
 namespace quell {
@@ -101,7 +100,7 @@ ops::AttentionSpec Attention::spec(const Forward& forward) const {
   spec.kernels = forward.kernels;
   if (forward.training && config_.dropout > 0) {
     spec.dropout = config_.dropout;
-    spec.dropout_key = key_of(forward.dropout_key, static_cast<uint64_t>(layer_));
+    spec.dropout_key = dropout_key(forward, places::attention_weights(layer_));
     spec.samples_B = forward.samples_B;
   }
   return spec;

@@ -25,11 +25,10 @@ Block::Block(ParameterList& into, int64_t layer, int64_t unit, const DecoderConf
 
 at::Tensor Block::operator()(const Forward& forward, const at::Tensor& x_BTC) const {
   const Kernels kernels = forward.kernels;
-  const auto place = static_cast<uint64_t>(2 * layer_) + 1;  // place 0 is the embedding
   const at::Tensor attended = attention_post_norm_(attention_(forward, attention_norm_(x_BTC, kernels)), kernels);
-  const at::Tensor x = x_BTC + dropout(forward, attended, dropout_, place);
+  const at::Tensor x = x_BTC + dropout(forward, attended, dropout_, places::attended(layer_));
   const at::Tensor transformed = mlp_post_norm_(mlp_(forward, mlp_norm_(x, kernels)), kernels);
-  return x + dropout(forward, transformed, dropout_, place + 1);
+  return x + dropout(forward, transformed, dropout_, places::transformed(layer_));
 }
 
 }  // namespace quell

@@ -27,7 +27,7 @@ at::Tensor Decoder::embed(const Forward& forward, const at::Tensor& tokens_BT) c
     const at::Tensor positions = at::arange(tokens_BT.size(1), tokens_BT.options());
     x = x + ops::embedding(position_->compute, positions, forward.kernels);
   }
-  return dropout(forward, embedding_norm_(x, forward.kernels), config_.dropout, 0);
+  return dropout(forward, embedding_norm_(x, forward.kernels), config_.dropout, places::embedding);
 }
 
 at::Tensor Decoder::operator()(const Forward& forward, const at::Tensor& tokens_BT) const {

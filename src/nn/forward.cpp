@@ -5,10 +5,11 @@
 
 namespace quell {
 
+uint64_t dropout_key(const Forward& forward, uint64_t place) { return key_of(forward.dropout_key, place); }
+
 at::Tensor dropout(const Forward& forward, const at::Tensor& x, double probability, uint64_t place) {
   if (!forward.training || probability == 0) return x;
-  const uint64_t key = key_of(forward.dropout_key, place);
-  return x * dropout_masks(x, probability, key, forward.samples_B);
+  return x * dropout_masks(x, probability, dropout_key(forward, place), forward.samples_B);
 }
 
 }  // namespace quell

@@ -26,8 +26,19 @@ struct Forward {
       [](int64_t, const at::Tensor& x, const Body& body) { return body(x); };
 };
 
+// Places of the draws of one forward pass: no two have the same, or one mask would decide about two things.
+namespace places {
+constexpr uint64_t embedding = 0;
+constexpr uint64_t attention_weights(int64_t layer) { return static_cast<uint64_t>(3 * layer) + 1; }
+constexpr uint64_t attended(int64_t layer) { return static_cast<uint64_t>(3 * layer) + 2; }
+constexpr uint64_t transformed(int64_t layer) { return static_cast<uint64_t>(3 * layer) + 3; }
+}  // namespace places
+
+// The key of the draws at a place; the sample's index is joined to it by tensors/fill.h's dropout_masks.
+uint64_t dropout_key(const Forward& forward, uint64_t place);
+
 // x with elements dropped in training: the mask of sample b is a function of (dropout_key, samples_B[b], place), so it does not
-// depend on how a batch is cut into micro-batches or ranks. x is [B, ...]; `place` tells apart the calls of one forward pass.
+// depend on how a batch is cut into micro-batches or ranks. x is [B, ...]; `place`: see above.
 at::Tensor dropout(const Forward& forward, const at::Tensor& x, double probability, uint64_t place);
 
 }  // namespace quell

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+#include "base/random.h"
 #include "tensors/fill.h"
 
 using namespace quell;
@@ -132,4 +134,65 @@ TEST_CASE("a dropout mask keeps the promised share, scaled, and is a function of
     }
   }
   REQUIRE(at::equal(dropout_mask(at::empty({9}), 0, 1), at::ones({9})));
+}
+
+TEST_CASE("each sample of a batch has a dropout mask of its own, whatever stands beside it", "[unit]") {
+  const at::Tensor like_B = at::empty({3, 7, 11});
+  const auto masks = [&](const at::Tensor& like, uint64_t key, const std::vector<int64_t>& samples, double p = 0.5) {
+    return dropout_masks(like, p, key, at::tensor(samples, at::kLong));
+  };
+  const uint64_t key = key_of(1, 4);  // as a layer has it: (the run's key, place)
+  const at::Tensor one = masks(like_B, key, {5, 6, 7});
+  REQUIRE(one.sizes() == like_B.sizes());
+  REQUIRE(at::equal(one, masks(like_B, key, {5, 6, 7})));
+  // The next step sees later samples: the position in the data never comes back, not in another epoch either.
+  REQUIRE_FALSE(at::equal(one, masks(like_B, key, {8, 9, 10})));
+  // 77 draws agree by chance with probability 2^-77, so two equal masks are one mask used twice.
+  const std::vector<at::Tensor> all{one[0], one[1], one[2], masks(like_B, key_of(1, 5), {5, 6, 7})[0],
+                                    masks(like_B, key_of(2, 4), {5, 6, 7})[0]};  // another layer, another run
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      INFO(i << " and " << j);
+      REQUIRE_FALSE(at::equal(all[i], all[j]));
+    }
+  }
+  // How a batch is cut, and in which order, changes nothing.
+  REQUIRE(at::equal(one[1], masks(like_B.narrow(0, 0, 1), key, {6})[0]));
+  REQUIRE(at::equal(one, masks(like_B, key, {7, 6, 5}).flip({0})));
+}
+
+TEST_CASE("dropout masks keep the promised share over samples and layers, scaled so that the mean stays one", "[unit]") {
+  // The number kept is binomial(n, 1 - p) with the standard deviation sqrt(n p (1 - p)). A right generator leaves six of them
+  // with probability 2e-9 at large n, 3e-8 at n = 512 and p = 0.1, where the tail is heavier: 1e-4 for all counts below
+  // together. A share of the kept that is wrong by 1 % of itself is at least 14 deviations of the whole away.
+  constexpr int64_t samples = 64, layers = 8, elements = 4096;
+  const at::Tensor like_B = at::empty({samples, elements}), samples_B = at::arange(samples, at::kLong);
+  for (const double p : {0.1, 0.25, 0.5}) {
+    INFO("p " << p);
+    at::Tensor kept_BD = at::zeros({samples, elements});
+    for (uint64_t layer = 0; layer < layers; ++layer) {
+      const at::Tensor mask_BD = dropout_masks(like_B, p, key_of(3, layer), samples_B);
+      const at::Tensor values = mask_BD.masked_select(mask_BD != 0);
+      REQUIRE(at::equal(values, at::full_like(values, static_cast<float>(1 / (1 - p)))));
+      kept_BD += (mask_BD != 0).to(at::kFloat);
+    }
+    const auto within = [p](const at::Tensor& counts, int64_t n) {
+      const double deviation = std::sqrt(static_cast<double>(n) * p * (1 - p));
+      return (counts.to(at::kDouble) - static_cast<double>(n) * (1 - p)).abs().max().item<double>() < 6 * deviation;
+    };
+    REQUIRE(within(kept_BD.sum(), samples * layers * elements));
+    REQUIRE(within(kept_BD.sum(1), layers * elements));  // of each sample
+    REQUIRE(within(kept_BD.sum(0), samples * layers));   // of each element, over samples and layers: no place is favoured
+  }
+}
+
+TEST_CASE("dropout with probability 0 keeps all, and probabilities outside [0, 1) are a bug", "[unit]") {
+  const at::Tensor like_B = at::empty({2, 9}), samples_B = at::arange(2, at::kLong);
+  REQUIRE(at::equal(dropout_masks(like_B, 0, 1, samples_B), at::ones({2, 9})));
+  // Just below 1: what is kept is kept large, never infinite.
+  const at::Tensor rare = dropout_masks(at::empty({2, 1000}), 1 - 0x1p-10, 1, samples_B);
+  REQUIRE(at::logical_or(rare == 0, rare == 1024).all().item<bool>());
+  for (const double p : {1.0, -0.1, std::nan("")}) REQUIRE_THROWS_AS(dropout_masks(like_B, p, 1, samples_B), Bug);
+  REQUIRE_THROWS_AS(dropout_masks(like_B, 0.5, 1, at::arange(3, at::kLong)), Bug);
+  REQUIRE_THROWS_AS(dropout_masks(like_B, 0.5, 1, {}), Bug);
 }

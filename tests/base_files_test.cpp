@@ -155,3 +155,25 @@ TEST_CASE("a mapping shows a file's bytes and can be moved", "[unit]") {
   CHECK(third.bytes().size() == 3);
   CHECK(files::Mapping(folder / "empty").bytes().empty());
 }
+
+TEST_CASE("a lock is seen while its owner lives and is taken over afterwards", "[unit]") {
+  TemporaryFolder folder;
+  const std::string path = folder / "lock";
+  CHECK_FALSE(files::Lock::take_over(path));  // not there
+  CHECK_FALSE(files::exists(path));
+  {
+    const auto lock = files::Lock::make(path);
+    REQUIRE(lock);
+    CHECK_FALSE(files::Lock::make(path));
+    CHECK_FALSE(files::Lock::take_over(path));
+  }
+  CHECK(files::exists(path));
+  CHECK_FALSE(files::Lock::make(path));
+  auto taken = files::Lock::take_over(path);
+  REQUIRE(taken);
+  const files::Lock moved = std::move(*taken);
+  taken.reset();
+  CHECK_FALSE(files::Lock::take_over(path));
+  CHECK_THROWS_MATCHES(files::Lock::make(folder / "lock/inside"), MachineError,
+                       Message((folder / "lock/inside") + ": cannot be created: Not a directory"));
+}

@@ -1,32 +1,21 @@
 // The program itself: exit codes, messages, and that bad input leaves nothing behind. Each case runs the built binary.
 #include <catch2/catch.hpp>
 
-#include <sys/wait.h>
-
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/text.h"
+#include "commands_support.h"
 #include "ops/device.h"
 #include "temporary.h"
 
 namespace quell {
 namespace {
 
-struct Outcome {
-  int code = 0;
-  std::string out, err;
-};
-
-std::string slurp(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using testing::Outcome;
+using testing::slurp;
 
 // A folder with a small text as tokens and a run file; commands run inside it.
 class Home {
@@ -47,12 +36,8 @@ class Home {
   std::string path(const std::string& name) const { return folder_ / name; }
   bool has(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
 
-  // `before` is shell in front of the program (ulimit, env).
   Outcome run(const std::string& arguments, const std::string& before = "") const {
-    const std::string command = cat("cd ", folder_.path(), " && ", before, " exec ", QUELL_PROGRAM, " ", arguments,
-                                    " >out.txt 2>err.txt </dev/null");
-    const int status = std::system(cat("sh -c '", command, "'").c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read("out.txt"), read("err.txt")};
+    return testing::run_program(folder_.path(), arguments, before);
   }
 
  private:

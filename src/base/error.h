@@ -53,6 +53,10 @@ struct MachineError : Error {
 struct Bug : Error {
   explicit Bug(const std::string& m) : Error(Exit::bug, m) {}
 };
+// A signal asked for an end and what was begun is undone; the exit code is the one of a process that the signal kills.
+struct Interrupted : Error {
+  Interrupted(const std::string& m, int signal) : Error(static_cast<Exit>(128 + signal), m) {}
+};
 
 // For invariants of our own: `require(rows > 0, "norm: no rows")`. Users' mistakes get one of the errors above.
 inline void require(bool holds, const char* message) {

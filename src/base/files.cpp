@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -179,9 +180,8 @@ void remove_all(const std::string& path) {
   if (folder) {
     for (const auto& name : list(path)) remove_all(path + "/" + name);
   }
-  if (!allowed("unlink", path) || (folder ? ::rmdir(path.c_str()) : ::unlink(path.c_str())) != 0) {
-    fail(path, "cannot be removed");
-  }
+  const bool gone = allowed("unlink", path) && (folder ? ::rmdir(path.c_str()) : ::unlink(path.c_str())) == 0;
+  if (!gone && errno != ENOENT) fail(path, "cannot be removed");  // ENOENT: another process was quicker
 }
 
 void write_atomically(const std::string& path, std::string_view bytes) {
@@ -239,6 +239,49 @@ void Appender::write_line(std::string_view line) {
     [[maybe_unused]] const int status = S_ISREG(before.st_mode) ? ::ftruncate(descriptor_, before.st_size) : 0;
     throw;
   }
+}
+
+std::optional<Lock> Lock::make(const std::string& path) {
+  const int opened = allowed("open", path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+  if (opened < 0 && (errno == EEXIST || errno == ENOENT)) return std::nullopt;
+  if (opened < 0) fail(path, "cannot be created");
+  Lock lock(opened);
+  // Before the lock was taken, take_over() of another process may have taken the file for a dead one's.
+  const bool lost = !lock.acquire() && errno == EWOULDBLOCK;
+  if (lost || !lock.is_still_at(path)) return std::nullopt;
+  return lock;
+}
+
+std::optional<Lock> Lock::take_over(const std::string& path) {
+  const int opened = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  if (opened < 0) return std::nullopt;
+  Lock lock(opened);
+  if (!lock.acquire() || !lock.is_still_at(path)) return std::nullopt;
+  return lock;
+}
+
+bool Lock::acquire() const {
+  while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
+bool Lock::is_still_at(const std::string& path) const {
+  struct stat held, found;
+  return ::fstat(descriptor_, &held) == 0 && ::stat(path.c_str(), &found) == 0 && held.st_dev == found.st_dev &&
+         held.st_ino == found.st_ino;
+}
+
+Lock::~Lock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Lock::Lock(Lock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Lock& Lock::operator=(Lock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
 }
 
 Mapping::Mapping(const std::string& path) {

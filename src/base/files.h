@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +66,25 @@ class Appender {
  private:
   std::string path_;
   int descriptor_ = -1;
+};
+
+// An exclusive lock on a file (flock), by which others see whether who made it still lives: it ends with the process, however
+// that ends. The file stays. Where the file system knows no locks, a file is never seen as left.
+class Lock {
+ public:
+  // Makes and locks `path`; nothing where it is there already, or was taken away before it was locked.
+  static std::optional<Lock> make(const std::string& path);
+  // Locks a file that somebody left; nothing where it is not there or its owner lives.
+  static std::optional<Lock> take_over(const std::string& path);
+  ~Lock();
+  Lock(Lock&& other) noexcept;
+  Lock& operator=(Lock&& other) noexcept;
+
+ private:
+  explicit Lock(int descriptor) : descriptor_(descriptor) {}
+  bool acquire() const;
+  bool is_still_at(const std::string& path) const;
+  int descriptor_;
 };
 
 // A whole file mapped read-only. Movable.

@@ -19,7 +19,7 @@ void add_prepare(CLI::App& data, Action& chosen) {
       ->capture_default_str();
   command->callback([args, &chosen] {
     chosen = [args] {
-      const PrepareSummary made = prepare_tokens(*args, {});
+      const PrepareSummary made = prepare_tokens(*args, {.on_note = [](const std::string& line) { log::info(line); }});
       log::info(cat(args->out, ": ", made.train_tokens, " tokens to train on, ", made.valid_tokens, " to validate, vocabulary ",
                     made.vocabulary, ", ", made.documents, made.documents == 1 ? " document" : " documents"));
       return 0;

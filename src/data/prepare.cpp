@@ -1,51 +1,20 @@
 #include "data/prepare.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <list>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "data/documents.h"
 #include "data/split_writer.h"
+#include "data/staged_folder.h"
 #include "text/vocabulary.h"
 
 namespace quell {
 namespace {
-
-// A folder beside `out` that takes its name on commit() and is gone without it.
-class StagedFolder {
- public:
-  explicit StagedFolder(std::string out) : out_(std::move(out)) {
-    for (int n = 0; path_.empty(); ++n) {
-      const std::string candidate = cat(out_, ".tmp-", ::getpid(), "-", n);
-      if (files::make_new_folder(candidate)) path_ = candidate;
-    }
-  }
-  ~StagedFolder() {
-    if (path_.empty()) return;
-    try {
-      files::remove_all(path_);
-    } catch (const MachineError&) {
-      // The error that led here is the one to report.
-    }
-  }
-  StagedFolder(const StagedFolder&) = delete;
-  StagedFolder& operator=(const StagedFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  void commit() {
-    files::sync_folder(path_);
-    if (!files::rename_new(path_, out_)) throw UsageError(out_ + ": was made by another program in the meantime");
-    path_.clear();
-  }
-
- private:
-  std::string out_, path_;
-};
 
 // Both passes over all files as one piece of work, reported every few megabytes.
 class Meter {
@@ -114,6 +83,11 @@ FirstPass look_through(const std::list<TextFile>& texts, const PrepareOptions& o
   return found;
 }
 
+void stop_if_asked(const std::string& out) {
+  if (!signals::stop_requested()) return;
+  throw Interrupted(cat(out, ": not made: stopped by signal ", signals::which()), signals::which());
+}
+
 }  // namespace
 
 PrepareSummary prepare_tokens(const PrepareOptions& options, const Progress& progress) {
@@ -124,7 +98,9 @@ PrepareSummary prepare_tokens(const PrepareOptions& options, const Progress& pro
   Meter meter(progress, 2 * bytes);
   const FirstPass found = look_through(texts, options, meter);
 
-  StagedFolder staged(out);
+  // Until here a signal may end the process as it likes (while it waits for standard input, too): nothing is on the disk.
+  signals::install();
+  StagedFolder staged(out, progress);
   const SplitWriter::Sizes sizes{options.shard_bytes, options.block_bytes};
   SplitWriter train(staged.path() + "/train", "train", found.vocabulary, found.masked, sizes);
   std::optional<SplitWriter> valid;
@@ -132,8 +108,10 @@ PrepareSummary prepare_tokens(const PrepareOptions& options, const Progress& pro
   for (const auto& file : texts) {
     file.visit(options.valid, [&](const Document& document, bool held_back) {
       SplitWriter& writer = held_back ? *valid : train;
+      stop_if_asked(out);
       const auto append = [&](std::string_view text, bool scored) {
         while (!text.empty()) {
+          stop_if_asked(out);
           const std::string_view piece = next_piece(text);
           writer.append(found.vocabulary.encode(piece, file.name()), scored);
           meter.advance("writing " + out, piece.size());
@@ -146,6 +124,7 @@ PrepareSummary prepare_tokens(const PrepareOptions& options, const Progress& pro
   }
   train.finish();
   if (valid) valid->finish();
+  stop_if_asked(out);
   staged.commit();
   meter.finish("writing " + out);
   return {train.tokens(), valid ? valid->tokens() : 0, found.vocabulary.size(), found.documents};

@@ -2,8 +2,8 @@
 // is 0, DIR/valid (the last part of each text, in file order), each with shard files of at most 1 GiB and tokens.json
 // (data/sidecar.h): format version, vocabulary, token type, shards with their token counts and the XXH3 of every 64 MiB
 // block, largest id, split, document borders; a target mask for prompt/answer data. It is written beside its place and
-// renamed, so it is there whole or not at all; one that exists is an error. Documents follow each other with nothing
-// between them.
+// renamed, so it is there whole or not at all; one that exists is an error, and what a killed process left of one is removed.
+// Documents follow each other with nothing between them.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct PrepareOptions {
 struct PrepareSummary {
   int64_t train_tokens = 0, valid_tokens = 0, vocabulary = 0, documents = 0;
 };
-// Throws UsageError for the options and for an output that exists, DataError for the texts.
+// Throws UsageError for the options and for an output that exists, DataError for the texts, Interrupted after SIGINT or
+// SIGTERM (it installs base/signals.h once it writes), all without leaving anything.
 PrepareSummary prepare_tokens(const PrepareOptions& options, const Progress& progress);
 
 }  // namespace quell

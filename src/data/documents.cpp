@@ -61,6 +61,24 @@ TextFile::TextFile(const std::string& path) : name_(path == "-" ? "standard inpu
   require_utf8(text_, name_);
 }
 
+bool TextFile::drop_byte_order_mark() {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  if (lines_ || !text_.starts_with(mark)) return false;
+  text_.remove_prefix(mark.size());
+  if (text_.empty()) throw DataError(name_ + ": is empty but for a byte order mark");
+  return true;
+}
+
+TextFile::LineEnds TextFile::line_ends() const {
+  LineEnds found;
+  if (lines_) return found;
+  for (size_t at = text_.find('\n'); at != std::string_view::npos; at = text_.find('\n', at + 1)) {
+    ++found.all;
+    found.crlf += at > 0 && text_[at - 1] == '\r';
+  }
+  return found;
+}
+
 void TextFile::visit(double valid, const std::function<void(const Document&, bool)>& visitor) const {
   lines_ ? visit_lines(valid, visitor) : visit_text(valid, visitor);
 }

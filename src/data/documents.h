@@ -29,6 +29,14 @@ class TextFile {
   uint64_t bytes() const { return text_.size(); }
   bool has_lines() const { return lines_; }  // a document a line
 
+  // Takes a UTF-8 byte order mark off the front of a text: false where there is none. Throws DataError where nothing else is
+  // there. In .jsonl it is no part of any document, and the parser passes over it.
+  bool drop_byte_order_mark();
+  struct LineEnds {
+    int64_t all = 0, crlf = 0;
+  };
+  LineEnds line_ends() const;  // of a text; none for .jsonl, where they are no part of any document
+
   // Visits what belongs to training first, then what is held back: the last `valid` of the characters (of the lines,
   // for .jsonl). Throws DataError with file:line on a bad line, and where one of the two parts would be empty although
   // valid > 0.

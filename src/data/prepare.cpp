@@ -58,6 +58,29 @@ std::string_view next_piece(std::string_view& text) {
   return piece;
 }
 
+// "a.txt", "a.txt and 3 more"
+std::string named(const std::vector<std::string>& names) {
+  return names.size() == 1 ? names.front() : cat(names.front(), " and ", names.size() - 1, " more");
+}
+
+// A byte order mark says how a file is encoded and is no part of what its author wrote; line ends are, so they are only told
+// of. To the byte tokenizer all of it is bytes.
+void look_at_marks(std::list<TextFile>& texts, bool by_character, const Progress& progress) {
+  std::vector<std::string> marked, with_crlf;
+  TextFile::LineEnds sum;
+  for (TextFile& file : texts) {
+    if (by_character && file.drop_byte_order_mark()) marked.push_back(file.name());
+    const TextFile::LineEnds found = file.line_ends();
+    if (found.crlf > 0) with_crlf.push_back(file.name());
+    if (found.crlf > 0) sum = {sum.all + found.all, sum.crlf + found.crlf};
+  }
+  if (!marked.empty()) progress.note(named(marked) + ": the byte order mark at the beginning is left out");
+  if (!with_crlf.empty()) {
+    progress.note(cat(named(with_crlf), ": ", sum.crlf, " of ", sum.all,
+                      " line ends are CRLF and stay so, \\r a token each; tr -d \"\\r\" takes them out of a text"));
+  }
+}
+
 struct FirstPass {
   Vocabulary vocabulary = Vocabulary::bytes();
   bool masked = false;
@@ -94,7 +117,9 @@ PrepareSummary prepare_tokens(const PrepareOptions& options, const Progress& pro
   const std::string out = checked_out(options);
   std::list<TextFile> texts;
   uint64_t bytes = 0;
-  for (const auto& path : options.files) bytes += texts.emplace_back(path).bytes();
+  for (const auto& path : options.files) texts.emplace_back(path);
+  look_at_marks(texts, options.tokenizer == "char", progress);
+  for (const auto& file : texts) bytes += file.bytes();
   Meter meter(progress, 2 * bytes);
   const FirstPass found = look_through(texts, options, meter);
 

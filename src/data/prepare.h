@@ -3,7 +3,8 @@
 // (data/sidecar.h): format version, vocabulary, token type, shards with their token counts and the XXH3 of every 64 MiB
 // block, largest id, split, document borders; a target mask for prompt/answer data. It is written beside its place and
 // renamed, so it is there whole or not at all; one that exists is an error, and what a killed process left of one is removed.
-// Documents follow each other with nothing between them.
+// Documents follow each other with nothing between them. Texts are never changed, but for a byte order mark with the
+// tokenizer char, which is left out with a note; CRLF line ends stay and are counted in a note.
 #pragma once
 
 #include <cstdint>

@@ -169,6 +169,49 @@ TEST_CASE("a full disk ends the run with exit code 7 and its file's name", "[uni
   CHECK_FALSE(home.has("made/weights.safetensors"));
 }
 
+TEST_CASE("generate refuses prompts it cannot read, with the place, and takes any length", "[unit]") {
+  const Home home;
+  REQUIRE(home.run("train run.yaml steps=1").code == 0);
+  struct Case {
+    const char* arguments;
+    const char* message;
+  };
+  for (const Case& c : {Case{"--prompt \"line \xC3\xA9 1\"", "--prompt: byte 5: the character \"\xC3\xA9\" (U+00E9) is not among the "},
+                        Case{"--prompt \"line \xFF\"", "--prompt: byte 5 (0xFF) is not UTF-8"},
+                        Case{"--prompt \"\"", "--prompt: empty; give at least one character"},
+                        Case{"--prompt=", "--prompt"},
+                        Case{"--tokens -1", "--tokens"},
+                        Case{"--tokens 3.5", "--tokens"},
+                        Case{"--tokens 99999999999999999999", "--tokens"},
+                        Case{"--temperature nan", "--temperature: nan is not a number"},
+                        Case{"--top-p nan", "--top-p: nan is not in [0, 1]"}}) {
+    INFO(c.arguments);
+    const Outcome outcome = home.run(cat("generate runs/tiny ", c.arguments));
+    INFO(outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Catch::Contains(c.message));
+    CHECK(outcome.out.empty());
+  }
+  // The context is 16 tokens; every character is one.
+  const std::string prompt = "line 1 of the tiny text, line 2";
+  const Outcome none = home.run("generate runs/tiny --tokens 0 --prompt \"" + prompt + "\"");
+  CHECK(none.code == 0);
+  CHECK(none.out == prompt + "\n");
+  for (const char* length : {"15", "16", "17", "50"}) {
+    INFO(length);
+    const Outcome outcome = home.run(cat("generate runs/tiny --tokens ", length, " --prompt \"", prompt, "\""));
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    CHECK(outcome.out.starts_with(prompt));
+    CHECK(outcome.out.size() == prompt.size() + std::stoul(length) + 1);
+  }
+  // Of a prompt that is longer than the context only its end counts.
+  const auto greedy = [&](const std::string& text) {
+    return home.run(cat("generate runs/tiny --tokens 20 --temperature 0 --prompt \"", text, "\"")).out.substr(text.size());
+  };
+  CHECK(greedy(prompt) == greedy(prompt.substr(prompt.size() - 16)));
+}
+
 TEST_CASE("--version names LibTorch, the build and the devices", "[unit]") {
   const Home home;
   const Outcome outcome = home.run("--version");

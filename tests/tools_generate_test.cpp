@@ -54,7 +54,35 @@ TEST_CASE("a prompt with a character that the model has never seen is an error w
   config.steps = 1;
   const std::string folder = text.folder() / "run";
   REQUIRE(run_training(config, {.folder = folder, .quiet = true}) == 0);
-  CHECK_THROWS_AS(generated({.run = folder, .prompt = "line \xC3\xA9"}), DataError);
+  CHECK_THROWS_MATCHES(generated({.run = folder, .prompt = "line \xC3\xA9"}), UsageError,
+                       Catch::Predicate<UsageError>([](const UsageError& problem) {
+                         return std::string(problem.what()).starts_with("--prompt: byte 5: the character \"\xC3\xA9\" (U+00E9) is not among");
+                       }));
+}
+
+TEST_CASE("where the vocabulary has no new line, the message says that this is the default prompt", "[unit]") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "text.txt") << [] {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += "ACGT"[i * i % 7 % 4];
+    return text;
+  }();
+  prepare_tokens({.files = {folder / "text.txt"}, .out = folder / "text", .tokenizer = "char", .valid = 0}, {});
+  RunConfig config;
+  config.name = "letters";
+  config.steps = 1;
+  config.threads = 1;
+  DecoderConfig model;
+  model.context = 8;
+  model.width = 16;
+  model.layers = 1;
+  model.heads = 2;
+  config.model = model;
+  config.data = TokenData{.train = folder / "text/train", .batch = 2};
+  REQUIRE(run_training(config, {.folder = folder / "run", .quiet = true}) == 0);
+  CHECK_THROWS_WITH(generated({.run = folder / "run"}),
+                    Catch::StartsWith("--prompt: byte 0: the character U+000A") && Catch::Contains("the new line that is the default"));
+  CHECK(generated({.run = folder / "run", .prompt = "A", .sample = {.tokens = 3}}).size() == 4);
 }
 
 }  // namespace quell

@@ -38,9 +38,30 @@ class Utf8Stream {
   std::string waiting_;
 };
 
+void check(const SampleOptions& options) {
+  // Written so that a NaN, which passes the parser's ranges, is refused too.
+  // The parser makes the largest integer of one that is too large, and the text would have no end.
+  constexpr int64_t most = 1'000'000'000;
+  if (options.tokens < 0 || options.tokens > most) throw UsageError(cat("--tokens: ", options.tokens, " is not in [0, ", most, "]"));
+  if (!(options.temperature >= 0)) throw UsageError(cat("--temperature: ", options.temperature, " is not a number from 0 up"));
+  if (!(options.top_p >= 0 && options.top_p <= 1)) throw UsageError(cat("--top-p: ", options.top_p, " is not in [0, 1]"));
+}
+
+// Here a character that the vocabulary lacks is a mistake of the command line, not of data.
+std::vector<uint32_t> prompt_ids(const Vocabulary& vocabulary, const std::string& prompt) {
+  if (prompt.empty()) throw UsageError("--prompt: empty; give at least one character, or leave it out to begin with a new line");
+  try {
+    return vocabulary.encode(prompt, "--prompt");
+  } catch (const DataError& problem) {
+    const bool is_standard = prompt == GenerateOptions{}.prompt;
+    throw UsageError(cat(problem.what(), is_standard ? "; give a --prompt that it has, in place of the new line that is the default" : ""));
+  }
+}
+
 }  // namespace
 
 void generate(const GenerateOptions& options, const std::function<void(const std::string&)>& write) {
+  check(options.sample);
   if (!files::is_folder(options.run)) throw UsageError(options.run + ": no such folder; give the folder of a run, like runs/text_small");
   const std::string config_path = require_file(options.run, "config.yaml", "run");
   const std::string vocabulary_path = require_file(options.run, "vocabulary.json", "vocabulary: its data were token ids without text");
@@ -48,6 +69,7 @@ void generate(const GenerateOptions& options, const std::function<void(const std
   const auto config = config::load<RunConfig>(config::Source::from_file(config_path));
   const Vocabulary vocabulary = Vocabulary::from_json(parse_json(files::read(vocabulary_path, 64 << 20), vocabulary_path),
                                                       vocabulary_path);
+  const std::vector<uint32_t> ids = prompt_ids(vocabulary, options.prompt);  // before the weights, which may take long
   prepare_process(config);
 
   ParameterList parameters;
@@ -55,8 +77,6 @@ void generate(const GenerateOptions& options, const std::function<void(const std
   Arena arena(parameters, {.precision = config.precision, .world = 1, .device = at::kCPU});
   load_weights(weights_path, parameters, arena);
 
-  const std::vector<uint32_t> ids = vocabulary.encode(options.prompt, "--prompt");
-  if (ids.empty()) throw UsageError("--prompt: empty; give at least one character");
   const Kernels kernels = config.precision == Precision::fp64 ? Kernels::reference : config.kernels;
   write(options.prompt);
   Utf8Stream stream(write);

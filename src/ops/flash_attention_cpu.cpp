@@ -224,7 +224,7 @@ void weigh(const FlashAttention& a, const Mask& mask, Range queries, Range keys,
       Floats along{};
       for (int64_t j = seen.begin; j < end; ++j) {
         float* at = scores + j * block + c;
-        Floats p = exp_below(a.scale * load(at, Full{}) - most) * share;
+        Floats p = exp_below(alone(a.scale * load(at, Full{})) - most) * share;
         if (masked) p = mask.sees(c, keys.begin + j) ? p : Floats{};
         store(at, p, Full{});
         along += p * load(slopes + j * block + c, Full{});

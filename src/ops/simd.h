@@ -39,6 +39,9 @@ struct Part {
   int64_t count;
 };
 
+// A product that is rounded before anything is added to it.
+QUELL_INLINE Floats alone(Floats product) { return __builtin_assoc_barrier(product); }
+
 QUELL_INLINE Floats all(float x) { return Floats{} + x; }
 
 QUELL_INLINE Ints lane_numbers() {

@@ -132,6 +132,13 @@ void products(at::ScalarType type) {
   };
   compare(label("linear with bias / at::linear", weight.sizes(), type), pass(bound(Kernels::fused, 0), {x, weight, bias}, 1),
           pass(bound(Kernels::reference, 0), {x, weight, bias}, 1));
+  for (const std::vector<int64_t>& size : {std::vector<int64_t>{768, 128, 128}, {768, 512, 128}, {768, 128, 512}, {768, 352, 128},
+                                           {768, 256, 256}, {8192, 128, 128}, {8192, 256, 64}, {8192, 64, 256}, {768, 768, 768}}) {
+    const at::Tensor rows = random_tensor({size[0], size[2]}, 12, type), matrix = random_tensor({size[1], size[2]}, 13, type);
+    const auto without_bias = [&](Kernels kernels) { return [=](const auto& in) { return ops::linear(in[0], in[1], {}, kernels); }; };
+    compare(label("linear / at::linear", size, type), pass(without_bias(Kernels::fused), {rows, matrix}, 1),
+            pass(without_bias(Kernels::reference), {rows, matrix}, 1));
+  }
   const at::Tensor head = random_tensor({50257, 768}, 7, type);
   compare(label("output_logits / at::linear", head.sizes(), type), pass(bound(Kernels::fused, 1), {x, head}, 1),
           pass(bound(Kernels::reference, 1), {x, head}, 1));

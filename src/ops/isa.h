@@ -8,6 +8,7 @@
 #include "ops/flash_attention_cpu.h"
 #include "ops/loss_cpu.h"
 #include "ops/norm_cpu.h"
+#include "ops/product_cpu.h"
 #include "ops/rotary_cpu.h"
 
 namespace quell::ops {
@@ -19,6 +20,7 @@ struct CpuKernels {
   const RotaryKernels& rotary;
   const LossKernels& loss;
   const FlashKernels& flash;
+  const ProductKernels& product;
 };
 
 // Those that this machine can run, best last; never empty.

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/bound_gradient.h"
 #include "ops/choose.h"
+#include "ops/product.h"
 
 namespace quell::ops {
 namespace {
@@ -20,12 +21,7 @@ at::Tensor rows_of(const at::Tensor& x) { return x.dim() == 2 ? x : x.reshape({-
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& g, const at::Tensor& x) {
   at::Tensor bound = bound_gradient(weight);
   if (!bound.defined()) return at::mm(g.t(), x);
-  if (bound.scalar_type() == x.scalar_type()) {
-    bound.addmm_(g.t(), x);
-  } else {
-    // The product accumulates in fp32 and is rounded to bf16 once; LibTorch has no CPU product from bf16 into fp32.
-    bound.add_(at::mm(g.t(), x));
-  }
+  add_outer_products(bound, g, x);
   return {};
 }
 
@@ -36,7 +32,9 @@ struct Linear : torch::autograd::Function<Linear> {
     ctx->set_materialize_grads(false);
     const at::Tensor bias = given_bias.value_or(at::Tensor());
     ctx->save_for_backward({x, weight, bias});
-    return at::linear(x, weight, bias.defined() ? bias.to(x.scalar_type()) : bias);
+    auto sizes = x.sizes().vec();
+    sizes.back() = weight.size(0);
+    return product_turned(rows_of(x), weight, bias).view(sizes);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
@@ -48,7 +46,7 @@ struct Linear : torch::autograd::Function<Linear> {
     const at::Tensor g = rows_of(g_out);
     at::Tensor dx, dw, db;
     if (bias.defined() && ctx->needs_input_grad(2)) db = deliver_gradient(bias, g.sum(0, false, bias.scalar_type()));
-    if (ctx->needs_input_grad(0)) dx = at::mm(g, weight).view(x.sizes());
+    if (ctx->needs_input_grad(0)) dx = product(g, weight).view(x.sizes());
     if (ctx->needs_input_grad(1)) dw = weight_gradient(weight, g, rows_of(x));
     return {dx, dw, db};
   }
@@ -72,7 +70,7 @@ struct OutputLogits : torch::autograd::Function<OutputLogits> {
     at::AutoGradMode off(false);
     const auto saved = ctx->get_saved_variables();
     at::Tensor dx, dw;
-    if (ctx->needs_input_grad(0)) dx = at::mm(g_NV, saved[1]);
+    if (ctx->needs_input_grad(0)) dx = product(g_NV, saved[1]);
     if (ctx->needs_input_grad(1)) dw = weight_gradient(saved[1], g_NV, saved[0]);
     return {dx, dw};
   }

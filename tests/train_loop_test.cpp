@@ -34,7 +34,7 @@ std::vector<Json> rows_of(const std::string& path) {
 Trained train_into(const std::string& folder_path, const RunConfig& config) {
   Run run(config, {});
   RunFolder folder(folder_path, run);
-  Report report(&folder, run.config, {.peak_flops = 1e9, .quiet = true});
+  Report report(folder, run.config, {.peak_flops = 1e9, .quiet = true});
   Trained trained{.result = train(run, report), .rows = {}};
   trained.rows = rows_of(folder_path + "/metrics.jsonl");
   return trained;
@@ -157,18 +157,51 @@ TEST_CASE("the policy stop ends at the first bad step, skip after its limit, wit
     at::NoGradGuard no_gradients;
     run.parameters.find("blocks.0.attention.q.weight")->value.fill_(std::numeric_limits<float>::infinity());
   }
-  Report report(nullptr, run.config, {.peak_flops = 0, .quiet = true});
+  RunFolder folder(text.folder() / "run", run);
+  Report report(folder, run.config, {.peak_flops = 0, .quiet = true});
   const int64_t bad = config.stability.on_nonfinite == OnNonfinite::stop ? 1 : 4;  // three are left out, the fourth ends it
-  try {
-    train(run, report);
-    FAIL("the run went on");
-  } catch (const NumericsError& problem) {
-    CHECK(problem.exit() == Exit::numerics);
-    const std::string message = problem.what();
-    CHECK_THAT(message, Catch::StartsWith(cat("step ", bad, ": the loss is nan and the gradient's norm nan; the first tensor that "
-                                              "is not finite is the value of blocks.0.attention.q.weight; samples ", 8 * (bad - 1))));
-    CHECK_THAT(message, Catch::Contains(cat("bad steps in a row: ", bad)));
+  const LoopResult result = train(run, report);
+  CHECK(result.ending == Ending::bad_numbers);
+  CHECK(result.steps == bad - 1);
+  CHECK_THAT(result.what, Catch::StartsWith(cat("step ", bad, ": the loss is nan and the gradient's norm nan; the first tensor that "
+                                                "is not finite is the value of blocks.0.attention.q.weight; samples ", 8 * (bad - 1))));
+  CHECK_THAT(result.what, Catch::Contains(cat("bad steps in a row: ", bad)));
+  for (const Json& row : rows_of(folder.path() + "/metrics.jsonl")) {
+    if (row.contains("grad_norm")) CHECK(row.at("grad_norm") == "nan");
   }
+}
+
+TEST_CASE("throughput leaves out evaluations and nothing else", "[unit]") {
+  const TinyText text;
+  Run run(tiny_config(text), {});
+  RunFolder folder(text.folder() / "run", run);
+  Report report(folder, run.config, {.peak_flops = 0, .quiet = true});
+  const std::vector<Evaluation> results = evaluate(run);
+  StepResult result = train_step(run, 0, nullptr);
+  report.step(run, 0, result, {});
+  for (int i = 1; i < 20; ++i) result = train_step(run, i, nullptr);  // training before the evaluation, in no row yet
+  report.evaluation(run, 20, results, 0);
+  report.step(run, 19, result, {});
+  const auto rows = rows_of(folder.path() + "/metrics.jsonl");
+  REQUIRE(rows.size() == 3);
+  const double training = 19.0 * static_cast<double>(run.tokens_per_step()) / rows[2].at("tokens_per_s").get<double>();
+  const auto time = [&](size_t row) { return rows[row].at("time").get<double>(); };
+  CHECK(training >= time(1) - time(0));
+  CHECK(training <= time(2) - time(0));
+}
+
+TEST_CASE("an evaluation's attention health is that of its first batch, in however many parts", "[unit]") {
+  const TinyText text;
+  RunConfig config = tiny_config(text);
+  config.threads = 1;
+  const auto largest = [&](int64_t micro_batches) {
+    config.micro_batches = micro_batches;
+    Run run(config, {});
+    return evaluate(run).at(0).health.layers.at(0).logit_max;
+  };
+  const auto one = largest(1), four = largest(4);
+  REQUIRE(one.size() == 2);
+  for (size_t head = 0; head < 2; ++head) CHECK(four[head] == Approx(one[head]).epsilon(1e-5));  // rounding of fp32 sums
 }
 
 TEST_CASE("a progress line never exceeds its width and keeps what matters most", "[unit]") {

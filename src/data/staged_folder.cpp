@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -45,9 +46,9 @@ void remove_leftovers(const std::string& out, const Progress& progress) {
     if (!lock) continue;  // its maker lives, or it is none of ours
     try {
       remove_holder(holder, lock);
-      progress.note(holder + ": removed; it was left by a process that was killed");
+      progress.note(holder + ": removed; whoever made it no longer works on it");
     } catch (const MachineError& problem) {
-      progress.note(cat("left by a process that was killed, and ", problem.what()));
+      progress.note(cat("nobody works on it any more, but ", problem.what()));
     }
   }
 }
@@ -82,8 +83,11 @@ std::string StagedFolder::path() const { return holder_ + made_name; }
 void StagedFolder::commit() {
   files::sync_folder(path());
   if (!files::rename_new(path(), out_)) throw UsageError(out_ + ": was made by another program in the meantime");
-  remove_holder(holder_, lock_);
-  holder_.clear();
+  try {
+    remove_holder(std::exchange(holder_, {}), lock_);
+  } catch (const MachineError&) {
+    // The folder is made: what is left of the holder goes with the next one.
+  }
 }
 
 }  // namespace quell

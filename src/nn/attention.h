@@ -23,11 +23,6 @@ class Attention {
   // x_BTC -> [B, T, C].
   at::Tensor operator()(const Forward& forward, const at::Tensor& x_BTC) const;
 
-  // Which implementation attends in such a forward pass, and why not the fused one (ops::attention_path).
-  ops::AttentionPath path(const Forward& forward, at::ScalarType type, std::string* reason) const {
-    return ops::attention_path(spec(forward), type, reason);
-  }
-
   // The learned factor of the logits as it acts now, [1] or [H]; undefined where the scale is not learned.
   at::Tensor learned_factor() const;
 

@@ -19,7 +19,7 @@ bool dense_rows(const at::Tensor& x) { return x.stride(1) == 1 && x.stride(0) >=
 
 // `kept` is what stays in the cache while the other two stream by: the weight, or its gradient.
 bool takes(const at::Tensor& left, const at::Tensor& right, const at::Tensor& kept, int64_t columns) {
-  return left.scalar_type() == at::kFloat && left.is_cpu() && columns % 16 == 0 && left.numel() > 0 && dense_rows(left) &&
+  return left.scalar_type() == at::kFloat && left.is_cpu() && columns > 0 && columns % 16 == 0 && left.numel() > 0 && dense_rows(left) &&
          dense_rows(right) && kept.numel() <= floats_that_fit;
 }
 

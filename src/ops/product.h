@@ -1,5 +1,5 @@
 // Matrix products without autograd, where ops/linear takes them from: our own kernel for what it is faster at, LibTorch's for the
-// rest. Which of the two depends on shapes and types alone.
+// rest. Which of the two depends on shapes, strides and types alone.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -58,7 +58,7 @@ QUELL_INLINE void panel_product(int64_t rows, Left a, int64_t depth, const float
 }
 
 // c [rows, columns] = start + a [rows, depth] b [depth, columns]. Rows of b and c are contiguous and `columns` is a multiple of the
-// lanes. Each element is one chain of fused multiply-adds over k in order, to which start is added last.
+// lanes. Each element is one chain of multiply-adds (fused where there are any) over k in order, to which start is added last.
 inline void small_product(int64_t rows, int64_t columns, int64_t depth, Left a, const float* b, int64_t b_row, float* c, int64_t c_row,
                     Start start) {
   const auto next = [&](int64_t width) {

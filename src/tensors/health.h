@@ -12,7 +12,7 @@ namespace quell {
 // One layer; H query heads, G key/value heads. Tensors are fp32 on the model's device, detached; undefined where not measured.
 struct LayerHealth {
   at::Tensor bound_H;              // largest log-sum-exp of a row: max
-  at::Tensor logit_max_H;          // exact largest logit: max (explicit path only)
+  at::Tensor logit_max_H;          // exact largest logit: max
   at::Tensor entropy_H;            // sum over rows but the first of each sequence, nats
   at::Tensor entropy_relative_H;   // sum over the same rows of entropy / log(visible keys)
   double entropy_rows = 0;         // rows in the two sums, per head

@@ -45,20 +45,27 @@ void check_sets(Problems& problems, const EvaluateConfig& c) {
   }
 }
 
-// Until a fused kernel can do them.
+// kernels: fused is an error where some layer's attention has no fused kernel.
 void check_kernels(Problems& problems, const RunConfig& c) {
-  if (c.kernels != Kernels::fused) return;
-  const auto refuse = [&](const AttentionConfig& attention, const std::string& at) {
-    const char* fix = "set kernels to auto or reference";
-    if (attention.softcap) problems.add(at + "softcap", "no fused kernel has a soft-cap", fix);
-    if (attention.dropout > 0) problems.add(at + "dropout", "no fused kernel drops attention weights", fix);
-  };
   const auto& model = std::get<DecoderConfig>(c.model);
-  refuse(model.attention, "model.attention.");
-  for (const auto& [name, variant] : model.variants) refuse(variant.attention, "model.variants." + name + ".");
+  for (int64_t layer = 0; layer < model.layers; ++layer) {
+    std::string reason;
+    if (attention_path(c, layer_variant(model, layer).attention, &reason) == ops::AttentionPath::flash) continue;
+    problems.add("kernels", cat("no fused kernel has what layer ", layer, "'s attention wants: ", reason), "set kernels to auto or reference");
+    return;
+  }
 }
 
 }  // namespace
+
+ops::AttentionPath attention_path(const RunConfig& config, const AttentionConfig& attention, std::string* reason) {
+  ops::AttentionSpec spec;
+  spec.softcap = attention.softcap;
+  spec.dropout = attention.dropout;
+  if (config.kernels == Kernels::reference) spec.kernels = Kernels::reference;  // fused is checked, not thrown for
+  const at::ScalarType types[] = {at::kFloat, at::kBFloat16, at::kDouble};
+  return ops::attention_path(spec, types[static_cast<int>(config.precision)], reason);
+}
 
 void apply_preset_groups(RunConfig& config) {
   const auto& decoder = std::get<DecoderConfig>(config.model);
@@ -81,8 +88,9 @@ void check(Problems& problems, const RunConfig& c) {
   }
   if (c.precision == Precision::fp64 && c.kernels == Kernels::fused) {
     problems.add("kernels", "precision fp64 runs the readable twins", "set kernels to auto or reference");
+  } else if (c.kernels == Kernels::fused) {
+    check_kernels(problems, c);
   }
-  check_kernels(problems, c);
   check_plan(problems, c);
   check_sets(problems, c.evaluate);
 }

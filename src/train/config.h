@@ -7,6 +7,7 @@
 #include "config/describe.h"
 #include "data/source.h"
 #include "nn/config.h"
+#include "ops/attention.h"
 #include "optim/config.h"
 #include "stability/finite.h"
 #include "stability/health.h"
@@ -115,5 +116,8 @@ void describe(V& v, RunConfig& c) {
   v.field("report", c.report, help("How often numbers are reported."));
 }
 void check(Problems& problems, const RunConfig& config);
+
+// Which implementation of attention such a layer takes in training, and why not the fused one.
+ops::AttentionPath attention_path(const RunConfig& config, const AttentionConfig& attention, std::string* reason = nullptr);
 
 }  // namespace quell

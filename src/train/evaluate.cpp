@@ -18,7 +18,7 @@ Evaluation evaluate_set(Run& run, const EvaluationData& set) {
     if (turn % run.world.size() != run.world.rank()) continue;
     const Batch batch = to_tensors(set.data.read(first, std::min(step, set.data.samples() - first)));
     Forward forward = run.forward(batch, false);
-    if (first == 0) forward.health = &health;
+    if (first < run.batch) forward.health = &health;  // of the first batch, in however many parts
     result.totals.add(run.objective(forward, batch));
   }
   result.totals.reduce(run.world);

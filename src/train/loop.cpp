@@ -17,11 +17,17 @@ bool evaluation_due(const Run& run, int64_t done) {
   return done == run.steps || (every > 0 && done % every == 0);
 }
 
-[[noreturn]] void end_for_numbers(Run& run, int64_t step, const StepResult& result) {
+std::string bad_numbers(Run& run, int64_t step, const StepResult& result) {
   const std::string what = cat("step ", step + 1, ": the loss is ", result.totals.objective(), " and the gradient's norm ",
                                result.norm.item<double>());
-  throw NumericsError(cat(what, "; the first tensor that is not finite is ", first_bad_tensor(run, step),
-                          "; bad steps in a row: ", run.finite.in_a_row(), ", none of which changed a weight"));
+  return cat(what, "; the first tensor that is not finite is ", first_bad_tensor(run, step), "; bad steps in a row: ",
+             run.finite.in_a_row(), ", none of which changed a weight");
+}
+
+void evaluate_and_report(Run& run, Report& report, int64_t done) {
+  const Timer timer;
+  const std::vector<Evaluation> results = evaluate(run);
+  report.evaluation(run, done, results, timer.seconds());
 }
 
 }  // namespace
@@ -30,23 +36,23 @@ LoopResult train(Run& run, Report& report) {
   const Timer timer;
   int64_t step = 0;
   run.begin_prefetch(step);
-  report.evaluation(run, step, evaluate(run));
+  evaluate_and_report(run, report, step);
   for (; run.steps == 0 || step < run.steps; ++step) {
-    if (signals::stop_requested()) return {Ending::stopped, step};
+    if (signals::stop_requested()) return {Ending::stopped, step, {}};
     if (run.config.time && timer.seconds() > *run.config.time) break;
 
     HealthSums health = health_wanted(run, step);
     const StepResult result = train_step(run, step, health.bounds ? &health : nullptr);
     const bool bad = result.bad.item<bool>();
-    if (run.finite.must_stop(bad)) end_for_numbers(run, step, result);
+    if (run.finite.must_stop(bad)) return {Ending::bad_numbers, step, bad_numbers(run, step, result)};
     if (bad) report.skipped(run, step, result);
 
     if (report.due(step) || health.bounds || last(run, step)) report.step(run, step, result, health);
-    if (evaluation_due(run, step + 1)) report.evaluation(run, step + 1, evaluate(run));
+    if (evaluation_due(run, step + 1)) evaluate_and_report(run, report, step + 1);
   }
   const bool complete = run.steps > 0 && step == run.steps;
-  if (!complete) report.evaluation(run, step, evaluate(run));
-  return {complete ? Ending::finished : Ending::out_of_time, step};
+  if (!complete && step > 0 && !evaluation_due(run, step)) evaluate_and_report(run, report, step);
+  return {complete ? Ending::finished : Ending::out_of_time, step, {}};
 }
 
 }  // namespace quell

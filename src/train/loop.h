@@ -2,19 +2,22 @@
 // visible here, in order.
 #pragma once
 
+#include <string>
+
 #include "train/report.h"
 #include "train/run.h"
 
 namespace quell {
 
-enum class Ending { finished, out_of_time, stopped };
+enum class Ending { finished, out_of_time, stopped, bad_numbers };
 
 struct LoopResult {
   Ending ending = Ending::finished;
-  int64_t steps = 0;  // updates made or skipped
+  int64_t steps = 0;       // made, or left out as bad
+  std::string what = "";  // of bad numbers: which, where
 };
 
-// Runs until the plan is done, time is up, or a stop was asked for. Throws NumericsError when the finite policy ends the run.
+// Runs until the plan is done, time is up, a stop was asked for, or the finite policy ends the run.
 LoopResult train(Run& run, Report& report);
 
 }  // namespace quell

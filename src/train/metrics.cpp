@@ -9,12 +9,6 @@ namespace {
 
 using Heads = std::vector<double>;
 
-// JSON has no NaN and no infinity; a string keeps the fact.
-Json number(double x) {
-  if (std::isfinite(x)) return x;
-  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
-}
-
 Json array(const Heads& heads) {
   Json json = Json::array();
   for (const double x : heads) json.push_back(number(x));
@@ -31,6 +25,11 @@ double rms(const Heads& heads) {
 }
 
 }  // namespace
+
+Json number(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
 
 void add_losses(Json& row, const LossTotals& totals, const LossConfig& loss) {
   row["loss"] = number(totals.cross_entropy());

@@ -11,6 +11,9 @@
 
 namespace quell {
 
+// JSON has no NaN and no infinity; a string keeps the fact. null is kept for what does not exist.
+Json number(double x);
+
 void add_losses(Json& row, const LossTotals& totals, const LossConfig& loss);
 // `prefix` "" or "valid.": attention.* and heads.*.
 void add_health(Json& row, const std::string& prefix, const HealthReport& health);

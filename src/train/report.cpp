@@ -36,16 +36,10 @@ std::string evaluation_text(const Evaluation& evaluation, int64_t done) {
 
 }  // namespace
 
-Report::Report(RunFolder* folder, const RunConfig& config, const ReportOptions& options)
+Report::Report(RunFolder& folder, const RunConfig& config, const ReportOptions& options)
     : folder_(folder), config_(config), options_(options), console_(options.quiet) {}
 
 bool Report::due(int64_t step) const { return step == 0 || (step + 1) % config_.report.every == 0; }
-
-void Report::write(Json row) {
-  if (folder_ != nullptr) folder_->write_row(row);
-}
-
-double Report::seconds_per_step() const { return last_step_ > 0 ? last_seconds_ / static_cast<double>(last_step_) : 0; }
 
 void Report::step(const Run& run, int64_t step, const StepResult& result, const HealthSums& health) {
   const double now = since_start_.seconds();
@@ -53,7 +47,7 @@ void Report::step(const Run& run, int64_t step, const StepResult& result, const 
   Json row{{"step", step + 1}, {"time", now}};
   add_losses(row, result.totals, config_.loss);
   const double norm = result.norm.item<double>();
-  row["grad_norm"] = norm;
+  row["grad_norm"] = number(norm);
   row["lr"] = learning_rate(run, step);
   row["tokens"] = (step + 1) * run.tokens_per_step();
 
@@ -71,7 +65,7 @@ void Report::step(const Run& run, int64_t step, const StepResult& result, const 
     add_weights(row, layer_weights(run));
     for (const Alarm& alarm : alarms_.look(report, step + 1)) console_.warn(alarm.message);
   }
-  write(std::move(row));
+  folder_.write_row(row);
   if (due(step) || step + 1 == run.steps) console_.progress(line);
   last_step_ = step;
   last_seconds_ = training;
@@ -83,8 +77,9 @@ void Report::skipped(const Run& run, int64_t step, const StepResult& result) {
                     run.config.stability.skip_limit, ")"));
 }
 
-void Report::evaluation(const Run& run, int64_t done, const std::vector<Evaluation>& results) {
-  if (results.empty()) return;
+void Report::evaluation(const Run& run, int64_t done, const std::vector<Evaluation>& results, double seconds) {
+  const Timer timer;
+  if (results.empty() && config_.evaluate.sample == 0) return;
   Json row{{"step", done}, {"time", since_start_.seconds()}};
   for (const Evaluation& evaluation : results) {
     add_evaluation(row, evaluation);
@@ -95,8 +90,8 @@ void Report::evaluation(const Run& run, int64_t done, const std::vector<Evaluati
     row["sample"] = text;
     console_.say(text);
   }
-  write(std::move(row));
-  excluded_seconds_ = since_start_.seconds() - last_seconds_;
+  folder_.write_row(row);
+  excluded_seconds_ += seconds + timer.seconds();
 }
 
 }  // namespace quell

@@ -22,26 +22,22 @@ struct ReportOptions {
 
 class Report {
  public:
-  // `folder` null (a dry run): nothing is written.
-  Report(RunFolder* folder, const RunConfig& config, const ReportOptions& options);
+  Report(RunFolder& folder, const RunConfig& config, const ReportOptions& options);
 
   bool due(int64_t step) const;
   void step(const Run& run, int64_t step, const StepResult& result, const HealthSums& health);
   void skipped(const Run& run, int64_t step, const StepResult& result);
-  // After `done` steps.
-  void evaluation(const Run& run, int64_t done, const std::vector<Evaluation>& results);
-  // Seconds of training a step so far, without evaluations; 0 before the second step.
-  double seconds_per_step() const;
+  // After `done` steps; the evaluation took `seconds`.
+  void evaluation(const Run& run, int64_t done, const std::vector<Evaluation>& results, double seconds);
 
  private:
-  void write(Json row);
-  RunFolder* folder_;
+  RunFolder& folder_;
   RunConfig config_;
   ReportOptions options_;
   Console console_;
   HealthAlarms alarms_;
   Timer since_start_;
-  double excluded_seconds_ = 0;  // evaluations and reports: not training
+  double excluded_seconds_ = 0;  // of evaluations and their reports: not training
   double last_seconds_ = 0;
   int64_t last_step_ = -1;
 };

@@ -87,6 +87,11 @@ std::string weights_file(const std::string& from) {
 
 }  // namespace
 
+int64_t vocabulary_of(RunConfig config) {
+  open_source(config, {});
+  return *decoder(config).vocabulary;
+}
+
 Run::Run(RunConfig resolved, const RunOptions& options)
     : config(std::move(resolved)),
       source(open_source(config, options.progress)),

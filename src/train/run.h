@@ -33,6 +33,9 @@ struct RunOptions {
   Progress progress;    // scanning data
 };
 
+// The vocabulary that a run of this configuration has: stated, or the training data's.
+int64_t vocabulary_of(RunConfig config);
+
 struct Run {
   Run(RunConfig resolved, const RunOptions& options);
 

@@ -19,8 +19,7 @@ Progress scanning() {
   }};
 }
 
-int dry_run(Run& run, double peak_flops) {
-  Report report(nullptr, run.config, {.peak_flops = peak_flops, .quiet = true});
+int dry_run(Run& run) {
   train_step(run, 0, nullptr);
   const Timer timer;  // the first step pays for fresh memory
   train_step(run, 1, nullptr);
@@ -35,7 +34,20 @@ int dry_run(Run& run, double peak_flops) {
   return 0;
 }
 
+// Bad numbers changed no weight: those of the last good step are kept. Not being able to is not the news then.
+[[noreturn]] void end_for_numbers(const Run& run, const RunFolder& folder, const LoopResult& result) {
+  const std::string where = folder.path() + "/weights.safetensors";
+  std::string kept = cat("the weights after step ", result.steps, " are in ", where);
+  try {
+    folder.save_weights(run, result.steps);
+  } catch (const MachineError& problem) {
+    kept = cat("the weights were not kept: ", problem.what());
+  }
+  throw NumericsError(cat(result.what, "; ", kept));
+}
+
 int finish(const Run& run, const RunFolder& folder, const LoopResult& result) {
+  if (result.ending == Ending::bad_numbers) end_for_numbers(run, folder, result);
   folder.save_weights(run, result.steps);
   const std::string where = folder.path() + "/weights.safetensors";
   if (result.ending == Ending::stopped) {
@@ -47,26 +59,19 @@ int finish(const Run& run, const RunFolder& folder, const LoopResult& result) {
   return static_cast<int>(Exit::finished);
 }
 
-// Where the finite policy ends the run, the weights are those of the last good step: they are kept like a finished run's.
-LoopResult train_or_save(Run& run, RunFolder& folder, const ReportOptions& options) {
-  Report report(&folder, run.config, options);
-  try {
-    return train(run, report);
-  } catch (const NumericsError& problem) {
-    folder.save_weights(run, run.optimizer.updates());
-    throw NumericsError(cat(problem.what(), "; the weights after ", run.optimizer.updates(), " updates are in ", folder.path(),
-                            "/weights.safetensors"));
-  }
-}
-
 int train_in_memory(const RunConfig& config, const TrainOptions& options, int threads) {
   const double peak_flops = probe_matrix_products();
   Run run(config, {.overfit = options.overfit, .progress = scanning()});
   for (const std::string& line : start_block(run, threads, peak_flops)) log::info(line);
-  if (options.dry_run) return dry_run(run, peak_flops);
+  if (options.dry_run) return dry_run(run);
   RunFolder folder(options.folder.empty() ? "runs/" + config.name : options.folder, run);
   log::info("run         " + folder.path());
-  return finish(run, folder, train_or_save(run, folder, {.peak_flops = peak_flops, .quiet = options.quiet}));
+  LoopResult result;
+  {
+    Report report(folder, run.config, {.peak_flops = peak_flops, .quiet = options.quiet});
+    result = train(run, report);
+  }
+  return finish(run, folder, result);
 }
 
 }  // namespace
@@ -75,13 +80,12 @@ int run_training(const RunConfig& config, const TrainOptions& options) {
   log::set_quiet(options.quiet);
   signals::install();
   const int threads = prepare_process(config);
-  const auto& model = std::get<DecoderConfig>(config.model);
   try {
     return train_in_memory(config, options, threads);
   } catch (const c10::OutOfMemoryError&) {
-    throw MachineError(out_of_memory_message(config, model.vocabulary.value_or(0)));
+    throw MachineError(out_of_memory_message(config, vocabulary_of(config)));
   } catch (const std::bad_alloc&) {
-    throw MachineError(out_of_memory_message(config, model.vocabulary.value_or(0)));
+    throw MachineError(out_of_memory_message(config, vocabulary_of(config)));
   }
 }
 

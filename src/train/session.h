@@ -10,7 +10,7 @@ namespace quell {
 
 struct TrainOptions {
   std::string folder;   // "": runs/<name>
-  bool dry_run = false; // one step, nothing written
+  bool dry_run = false; // two steps, of which the second is timed; nothing written
   int64_t overfit = 0;  // train on the first N samples
   bool quiet = false;
 };

@@ -30,12 +30,11 @@ std::string qk_norm_text(const AttentionConfig& attention) {
 
 // "flash in 5 layers, explicit scores in 1 (soft-cap)".
 std::string attention_text(const Run& run) {
-  Forward forward = run.forward({}, true);
-  const at::ScalarType type = run.config.precision == Precision::bf16 ? at::kBFloat16 : run.arena.master_type();
+  const DecoderConfig& model = run.model.config();
   std::map<std::string, int> layers;
-  for (const Block& block : run.model.blocks()) {
+  for (int64_t layer = 0; layer < model.layers; ++layer) {
     std::string reason;
-    const bool flash = block.attention().path(forward, type, &reason) == ops::AttentionPath::flash;
+    const bool flash = attention_path(run.config, layer_variant(model, layer).attention, &reason) == ops::AttentionPath::flash;
     ++layers[flash ? "flash" : "explicit scores (" + reason + ")"];
   }
   std::vector<std::string> parts;
@@ -115,11 +114,18 @@ std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t vocabul
   const auto head = static_cast<double>(model.head());
   const double attention = head * static_cast<double>(3 * model.heads + 3 * model.kv());
   const double block = 4.0 * static_cast<double>(model.width) + attention + 3.0 * static_cast<double>(model.mlp_width());
+  // The explicit path keeps its weights, and as many scores while it makes them.
+  int64_t explicit_layers = 0;
+  for (int64_t layer = 0; layer < model.layers; ++layer) {
+    explicit_layers += attention_path(config, layer_variant(model, layer).attention) == ops::AttentionPath::explicit_scores;
+  }
+  const double scores = tokens * static_cast<double>(model.context * model.heads) * scalar;
   std::vector<MemoryClass> classes{
       {"weights", parameters * (scalar + (config.precision == Precision::bf16 ? 2 : 0)), "a smaller model.width or model.layers"},
       {"gradients", parameters * scalar, "optimizer.freeze"},
       {"optimizer moments", 2 * parameters * scalar, "optimizer.freeze, or a smaller model"},
       {"activations", tokens * block * compute * static_cast<double>(model.layers), "a larger micro_batches"},
+      {"attention scores", scores * static_cast<double>(explicit_layers), "attention without dropout of weights and soft-cap"},
       {"output logits", tokens * static_cast<double>(vocabulary) * compute, "a larger micro_batches"}};
   std::stable_sort(classes.begin(), classes.end(), [](const MemoryClass& a, const MemoryClass& b) { return a.bytes > b.bytes; });
   return classes;

@@ -1,7 +1,9 @@
 // The program: parse, run the chosen sub-command, and be the one place where errors become messages and exit codes.
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
 #include <string>
 
@@ -33,11 +35,19 @@ int run(int argc, char** argv) {
   return chosen();
 }
 
+// What a command printed is its result: where it cannot be written, the command has not done what it was asked for.
+int with_output(int code) {
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0) return code;
+  quell::log::error("standard output: what this command printed cannot be written (a full disk, or a closed output?)");
+  return code == 0 ? static_cast<int>(quell::Exit::machine) : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return with_output(run(argc, argv));
   } catch (const quell::Error& problem) {
     quell::log::error(problem.what());
     return static_cast<int>(problem.exit());

@@ -111,7 +111,7 @@ TEST_CASE("what a killed prepare left is removed by the next one, with a line; w
   const Outcome after = prepare();
   INFO(after.err);
   CHECK(after.code == 0);
-  CHECK_THAT(after.err, Catch::Contains(cat("./", first.temporary(), ": removed; it was left by a process that was killed\n")));
+  CHECK_THAT(after.err, Catch::Contains(cat("./", first.temporary(), ": removed; whoever made it no longer works on it\n")));
   CHECK(made(folder) == with_others({"out"}));
 }
 

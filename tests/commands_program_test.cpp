@@ -95,7 +95,13 @@ TEST_CASE("mistakes have their exit code, a message, and leave nothing half-writ
       {"train run.yaml device=cuda:999", 7, "device: cuda:999 is not there: "},
       {"train run.yaml model.init.from=nowhere.safetensors", 4, "nowhere.safetensors"},
       {"train run.yaml optimizer.freeze=[blocks.7.*]", 2, "blocks.7.*"},
-      {"train run.yaml optimizer.lr=1e38 optimizer.schedule.kind=constant", 5, "the first tensor that is not finite"},
+      {"train run.yaml optimizer.lr=1e25 optimizer.weight_decay=0 optimizer.schedule.kind=constant", 5, "the weights after 1 updates are in runs/tiny/weights"},
+      {"train run.yaml optimizer.lr=1e30 optimizer.weight_decay=1e20 optimizer.schedule.kind=constant --run bad", 5,
+       "not finite, so no weights were saved"},
+      {"train run.yaml optimizer.eps=1e-300", 2, "at least 1e-30"},
+      {"train run.yaml loss.z=1e300", 2, "at most 1e+09"},
+      {"train run.yaml model.layers=9223372036854775807", 2, "at most 10000"},
+      {"train run.yaml data.batch=9223372036854775807", 2, "at most 1e+09"},
       {"train run.yaml kernels=fused model.attention.softcap=30", 2, "no fused kernel has what layer 0's attention wants: soft-cap"},
       {"train run.yaml kernels=fused model.attention.dropout=0.1", 2, "no fused kernel has what layer 0's attention wants: dropout of attention weights"},
       {"train run.yaml evaluate.sets.0.data=other/valid model.vocabulary=100", 3, "other/valid: its vocabulary is not that of text/train"},
@@ -117,6 +123,26 @@ TEST_CASE("mistakes have their exit code, a message, and leave nothing half-writ
   }
   // What was learned before the numbers went wrong is kept.
   CHECK(home.has("runs/tiny/weights.safetensors"));
+}
+
+TEST_CASE("a result that cannot be written is an error", "[unit]") {
+  const Home home;
+  for (const char* output : {">/dev/full", ">&-"}) {
+    for (const char* command : {"config show run.yaml", "config reference", "config explain model.width", "--version"}) {
+      INFO(command << output);
+      const std::string line = cat("cd ", home.path("."), " && ", QUELL_PROGRAM, " ", command, " ", output, " 2>err.txt");
+      const int status = std::system(cat("sh -c '", line, "'").c_str());
+      CHECK(WEXITSTATUS(status) == 7);
+      CHECK_THAT(testing::slurp(home.path("err.txt")), Catch::Contains("standard output: what this command printed cannot be written"));
+    }
+  }
+}
+
+TEST_CASE("a file-size limit is an error with a message, and says what became of the weights", "[unit]") {
+  const Home home;
+  const Outcome outcome = home.run("train run.yaml steps=2000 report.every=1 -q", "ulimit -f 8;");
+  CHECK(outcome.code == 7);
+  CHECK_THAT(outcome.err, Catch::Contains("metrics.jsonl: cannot be written") && Catch::Contains("updates"));
 }
 
 TEST_CASE("a folder that exists is not written into", "[unit]") {

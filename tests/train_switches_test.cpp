@@ -84,8 +84,8 @@ const std::map<std::string, Change> changes{
     {"optimizer.schedule.decay_steps", {{"3"}, {"optimizer.schedule={kind: wsd, decay_steps: 2}"}}},
     {"optimizer.freeze", {{"[blocks.0.*]"}, {}}},
     {"health.every", {{"2"}, {}}}, {"health.entropy_every", {{"2"}, {}}},
-    {"stability.on_nonfinite", {{}, {"optimizer.lr=1e38", "optimizer.schedule.kind=constant"}}},
-    {"stability.skip_limit", {{"1"}, {"optimizer.lr=1e38", "optimizer.schedule.kind=constant", "stability.on_nonfinite=skip"}}},
+    {"stability.on_nonfinite", {{}, {"optimizer.lr=1e30", "optimizer.schedule.kind=constant"}}},
+    {"stability.skip_limit", {{"1"}, {"optimizer.lr=1e30", "optimizer.schedule.kind=constant", "stability.on_nonfinite=skip"}}},
     {"report.every", {{"2"}, {"health.every=0", "health.entropy_every=0"}}}};
 
 const std::map<std::string, std::string> exceptions{

@@ -178,7 +178,11 @@ void remove_all(const std::string& path) {
   }
   const bool folder = S_ISDIR(found.st_mode);
   if (folder) {
-    for (const auto& name : list(path)) remove_all(path + "/" + name);
+    try {
+      for (const auto& name : list(path)) remove_all(path + "/" + name);
+    } catch (const MachineError&) {
+      if (::lstat(path.c_str(), &found) == 0) throw;  // else another process was quicker
+    }
   }
   const bool gone = allowed("unlink", path) && (folder ? ::rmdir(path.c_str()) : ::unlink(path.c_str())) == 0;
   if (!gone && errno != ENOENT) fail(path, "cannot be removed");  // ENOENT: another process was quicker

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 
 namespace quell::signals {
@@ -17,6 +18,11 @@ void on_signal(int number) {
   int none = 0;
   if (!received.compare_exchange_strong(none, number)) _exit(128 + number);
   requested = true;
+  // Whoever asked is told at once, even if the work in hand takes long. write() may be called here; errno is the program's.
+  const int error = errno;
+  static const char text[] = "\nstopping as soon as the work in hand is done; again to quit at once\n";
+  if (::write(STDERR_FILENO, text, sizeof text - 1) < 0) errno = error;
+  errno = error;
 }
 
 void handle(int number, void (*handler)(int)) {
@@ -33,6 +39,7 @@ void install() {
   handle(SIGINT, on_signal);
   handle(SIGTERM, on_signal);
   handle(SIGPIPE, SIG_IGN);
+  handle(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of write()
 }
 
 bool stop_requested() { return requested; }

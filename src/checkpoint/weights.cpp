@@ -47,6 +47,11 @@ void load_weights(const std::string& path, ParameterList& parameters, Arena& are
   if (!problems.empty()) {
     throw CheckpointError(cat(path, ": does not fit the model:\n  ", join(problems, "\n  ")));
   }
+  std::vector<std::string> broken;
+  for (const Parameter& parameter : parameters) {
+    if (!at::isfinite(file.read(parameter.name)).all().item<bool>()) broken.push_back(parameter.name);
+  }
+  if (!broken.empty()) throw CheckpointError(cat(path, ": holds numbers that are not finite in ", join(broken, ", ")));
   for (Parameter& parameter : parameters) parameter.value.detach().copy_(file.read(parameter.name));
   arena.refresh_compute();
 }

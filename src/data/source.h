@@ -29,7 +29,7 @@ struct TokenData {
 template <class V>
 void describe(V& v, TokenData& c) {
   v.field("train", c.train, help("A folder that `quell data prepare` wrote, or a raw .bin file of tokens."));
-  v.field("batch", c.batch, help("Samples of one optimiser step over the whole world.").unit("samples").at_least(1));
+  v.field("batch", c.batch, help("Samples of one optimiser step over the whole world.").unit("samples").at_least(1).at_most(1e9));
   v.field("type", c.type, help("Integer type of a raw .bin file."));
   v.field("cross_documents", c.cross_documents, help("Whether a target or attention may cross a document's border."));
 }

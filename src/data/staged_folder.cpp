@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -83,11 +82,8 @@ std::string StagedFolder::path() const { return holder_ + made_name; }
 void StagedFolder::commit() {
   files::sync_folder(path());
   if (!files::rename_new(path(), out_)) throw UsageError(out_ + ": was made by another program in the meantime");
-  try {
-    remove_holder(std::exchange(holder_, {}), lock_);
-  } catch (const MachineError&) {
-    // The folder is made: what is left of the holder goes with the next one.
-  }
+  remove_holder(holder_, lock_);
+  holder_.clear();
 }
 
 }  // namespace quell

@@ -30,7 +30,7 @@ struct NormConfig {
 template <class V>
 void describe(V& v, NormConfig& c) {
   v.field("kind", c.kind, help("Norm of the residual stream."));
-  v.field("eps", c.eps, help("Added under the root.").above(0));
+  v.field("eps", c.eps, help("Added under the root.").above(0).at_most(1e9));
   v.field("weight", c.weight, help("Learn a weight."));
   v.field("bias", c.bias, help("layernorm only: learn a bias."));
   v.field("zero_centered", c.zero_centered, help("The factor is 1 + w; w starts at 0."));
@@ -47,7 +47,7 @@ struct MlpConfig {
 template <class V>
 void describe(V& v, MlpConfig& c) {
   v.field("kind", c.kind, help("The non-linearity; the last letters glu mean a gate."));
-  v.field("width", c.width, help("Hidden width; auto: 4 x width, for gated kinds 8/3 x width rounded up to 32.").absent("auto").at_least(1));
+  v.field("width", c.width, help("Hidden width; auto: 4 x width, for gated kinds 8/3 x width rounded up to 32.").absent("auto").at_least(1).at_most(1e7));
   v.field("bias", c.bias, help("Biases in the MLP's maps."));
 }
 
@@ -98,7 +98,7 @@ void describe(V& v, AttentionConfig& c) {
   v.derive([&c] { if (c.preset) apply_preset(*c.preset, c.head_width, c.qk_norm, c.scale); });
   v.field("qk_norm", c.qk_norm, help("Normalisation of queries and keys."));
   v.field("scale", c.scale, help("Factor of the attention logits."));
-  v.field("softcap", c.softcap, help("Logits become c * tanh(logit / c).").above(0));
+  v.field("softcap", c.softcap, help("Logits become c * tanh(logit / c).").above(0).at_most(1e9));
   v.field("dropout", c.dropout, help("Dropout of attention weights.").at_least(0).below(1));
   v.field("bias", c.bias, help("Biases of the projections."));
   v.field("window", c.window, help("A query sees this many keys, itself included; none: all.").unit("tokens").at_least(1));
@@ -123,7 +123,7 @@ struct EmbeddingConfig {
 template <class V>
 void describe(V& v, EmbeddingConfig& c) {
   v.field("norm", c.norm, help("A norm of the model's kind on the embeddings."));
-  v.field("scale", c.scale, help("Factor of the embeddings (Gemma: sqrt(width)).").above(0));
+  v.field("scale", c.scale, help("Factor of the embeddings (Gemma: sqrt(width)).").above(0).at_most(1e9));
 }
 
 struct OutputConfig {
@@ -133,7 +133,7 @@ struct OutputConfig {
 template <class V>
 void describe(V& v, OutputConfig& c) {
   v.field("tied", c.tied, help("The output matrix is the embedding."));
-  v.field("softcap", c.softcap, help("Output logits become c * tanh(logit / c).").above(0));
+  v.field("softcap", c.softcap, help("Output logits become c * tanh(logit / c).").above(0).at_most(1e9));
 }
 
 enum class InitKind { fan_in, truncated, gpt2 };
@@ -193,13 +193,13 @@ struct DecoderConfig {
 };
 template <class V>
 void describe(V& v, DecoderConfig& c) {
-  v.field("vocabulary", c.vocabulary, help("Number of token ids; data: as many as the data's.").absent("data").at_least(1));
-  v.field("context", c.context, help("Length of a training window.").unit("tokens").at_least(1));
-  v.field("width", c.width, help("Width of the residual stream.").at_least(1));
-  v.field("layers", c.layers, help("Number of blocks.").at_least(1));
-  v.field("heads", c.heads, help("Query heads.").at_least(1));
-  v.field("kv_heads", c.kv_heads, help("Key/value heads; a divisor of heads.").absent("heads").at_least(1));
-  v.field("head_width", c.head_width, help("Width of one head; auto: width / heads.").absent("auto").at_least(1));
+  v.field("vocabulary", c.vocabulary, help("Number of token ids; data: as many as the data's.").absent("data").at_least(1).at_most(1e9));
+  v.field("context", c.context, help("Length of a training window.").unit("tokens").at_least(1).at_most(1e7));
+  v.field("width", c.width, help("Width of the residual stream.").at_least(1).at_most(1e6));
+  v.field("layers", c.layers, help("Number of blocks.").at_least(1).at_most(10000));
+  v.field("heads", c.heads, help("Query heads.").at_least(1).at_most(1e6));
+  v.field("kv_heads", c.kv_heads, help("Key/value heads; a divisor of heads.").absent("heads").at_least(1).at_most(1e6));
+  v.field("head_width", c.head_width, help("Width of one head; auto: width / heads.").absent("auto").at_least(1).at_most(1e6));
   v.field("norm", c.norm, help("Norms of the residual stream."));
   v.field("mlp", c.mlp, help("The blocks' MLP."));
   v.field("position", c.position, help("How positions enter the model."));

@@ -104,10 +104,10 @@ struct ScaleOptions {
 template <class V>
 void describe(V& v, ScaleOptions& o) {
   v.field("kind", o.kind, help("Factor of the attention logits."));
-  v.field("value", o.value, help("The factor (constant only)."));
+  v.field("value", o.value, help("The factor (constant only).").at_least(-1e9).at_most(1e9));
   v.field("per_head", o.per_head, help("learned: one factor a query head rather than one in all."));
   v.field("form", o.form, help("learned: how the factor is stored."));
-  v.field("init", o.init, help("learned: the factor at the start; henry is log2(L^2 - L) with L = scale.length.").absent("henry"));
+  v.field("init", o.init, help("learned: the factor at the start; henry is log2(L^2 - L) with L = scale.length.").absent("henry").at_least(-1e9).at_most(1e9));
   v.field("length", o.length, help("The length L of Henry's start.").at_least(2));
   v.field("max", o.max, help("exp: the largest factor.").above(0));
 }

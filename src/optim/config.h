@@ -109,10 +109,10 @@ struct OptimizerConfig {
 template <class V>
 void describe(V& v, OptimizerConfig& c) {
   v.field("kind", c.kind, help("The update rule."));
-  v.field("lr", c.lr, help("Peak learning rate.").at_least(0));
+  v.field("lr", c.lr, help("Peak learning rate.").at_least(0).at_most(1e30));
   v.field("betas", c.betas, help("Decay rates of the first and second moment.").at_least(0).below(1));
-  v.field("eps", c.eps, help("Added to the root of the second moment.").above(0));
-  v.field("weight_decay", c.weight_decay, help("Decay of matrices, embeddings and the output.").at_least(0));
+  v.field("eps", c.eps, help("Added to the root of the second moment.").at_least(1e-30).at_most(1e9));
+  v.field("weight_decay", c.weight_decay, help("Decay of matrices, embeddings and the output.").at_least(0).at_most(1e30));
   v.field("decay", c.decay, help("Whether decay follows the learning rate."));
   v.field("clip", c.clip, help("Gradient clipping."));
   v.field("schedule", c.schedule, help("The learning rate over the steps."));

@@ -1,5 +1,6 @@
 #include "train/config.h"
 
+#include <algorithm>
 #include <regex>
 #include <set>
 
@@ -14,13 +15,14 @@ bool decays(const ScheduleConfig& schedule) {
 
 // The divisors of `batch` that are nearest to `wanted`, for the error message.
 std::string nearest_divisors(int64_t batch, int64_t wanted) {
+  wanted = std::min(wanted, batch);
   int64_t below = 1, above = batch;
   for (int64_t d = 1; d <= batch; ++d) {
     if (batch % d != 0) continue;
     if (d <= wanted) below = d;
     if (d >= wanted) { above = d; break; }
   }
-  return cat("the nearest that do are ", below, " and ", above);
+  return below == above ? cat("the nearest that does is ", below) : cat("the nearest that do are ", below, " and ", above);
 }
 
 void check_plan(Problems& problems, const RunConfig& c) {
@@ -77,7 +79,9 @@ void check(Problems& problems, const RunConfig& c) {
   static const std::regex device("auto|cpu|cuda:[0-9]{1,3}");
   static const std::regex folder("[A-Za-z0-9][A-Za-z0-9._-]*");
   const auto& data = std::get<TokenData>(c.data);
-  if (!std::regex_match(c.name, folder)) {
+  if (c.name.empty()) {
+    problems.add("name", "the run has no name", "write name: ..., after which its folder is called");
+  } else if (!std::regex_match(c.name, folder)) {
     problems.add("name", cat("\"", c.name, "\" cannot name a folder"), "allowed: letters, digits, '.', '_' and '-'");
   }
   if (!std::regex_match(c.device, device)) problems.add("device", cat("\"", c.device, "\" is no device"), "allowed: auto, cpu, cuda:N");

@@ -54,8 +54,8 @@ struct LossConfig {
 };
 template <class V>
 void describe(V& v, LossConfig& c) {
-  v.field("z", c.z, help("z-loss: z x (log of the softmax's denominator)^2, summed over targets.").at_least(0));
-  v.field("max_z", c.max_z, help("max-z loss: max_z x (largest logit)^2.").at_least(0));
+  v.field("z", c.z, help("z-loss: z x (log of the softmax's denominator)^2, summed over targets.").at_least(0).at_most(1e9));
+  v.field("max_z", c.max_z, help("max-z loss: max_z x (largest logit)^2.").at_least(0).at_most(1e9));
   v.field("label_smoothing", c.label_smoothing, help("Probability spread evenly over the vocabulary.").at_least(0).below(1));
 }
 

@@ -65,6 +65,10 @@ void Report::step(const Run& run, int64_t step, const StepResult& result, const 
     add_weights(row, layer_weights(run));
     for (const Alarm& alarm : alarms_.look(report, step + 1)) console_.warn(alarm.message);
   }
+  if (norm == 0 && row["lr"] > 0.0 && !warned_of_no_gradient_) {
+    console_.warn(cat("step ", step + 1, ": the gradient is exactly 0, so nothing is learned; are the weights or activations past fp32's range?"));
+    warned_of_no_gradient_ = true;
+  }
   folder_.write_row(row);
   if (due(step) || step + 1 == run.steps) console_.progress(line);
   last_step_ = step;

@@ -40,6 +40,7 @@ class Report {
   double excluded_seconds_ = 0;  // of evaluations and their reports: not training
   double last_seconds_ = 0;
   int64_t last_step_ = -1;
+  bool warned_of_no_gradient_ = false;
 };
 
 }  // namespace quell

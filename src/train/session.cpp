@@ -34,20 +34,24 @@ int dry_run(Run& run) {
   return 0;
 }
 
-// Bad numbers changed no weight: those of the last good step are kept. Not being able to is not the news then.
-[[noreturn]] void end_for_numbers(const Run& run, const RunFolder& folder, const LoopResult& result) {
-  const std::string where = folder.path() + "/weights.safetensors";
-  std::string kept = cat("the weights after step ", result.steps, " are in ", where);
-  try {
-    folder.save_weights(run, result.steps);
-  } catch (const MachineError& problem) {
-    kept = cat("the weights were not kept: ", problem.what());
+// What an error that ends a run says of the weights: saved where they are worth it. Not being able to is not the news then.
+std::string keep_weights(const Run& run, const RunFolder& folder) {
+  const int64_t updates = run.optimizer.updates();
+  for (const Parameter& parameter : run.parameters) {
+    if (!at::isfinite(parameter.value).all().item<bool>()) {
+      return cat("update ", updates, " left ", parameter.name, " not finite, so no weights were saved; a smaller optimizer.lr may help");
+    }
   }
-  throw NumericsError(cat(result.what, "; ", kept));
+  try {
+    folder.save_weights(run, updates);
+    return cat("the weights after ", updates, " updates are in ", folder.path(), "/weights.safetensors");
+  } catch (const MachineError& problem) {
+    return cat("the weights after ", updates, " updates were not saved: ", problem.what());
+  }
 }
 
 int finish(const Run& run, const RunFolder& folder, const LoopResult& result) {
-  if (result.ending == Ending::bad_numbers) end_for_numbers(run, folder, result);
+  if (result.ending == Ending::bad_numbers) throw NumericsError(cat(result.what, "; ", keep_weights(run, folder)));
   folder.save_weights(run, result.steps);
   const std::string where = folder.path() + "/weights.safetensors";
   if (result.ending == Ending::stopped) {
@@ -66,10 +70,13 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
   if (options.dry_run) return dry_run(run);
   RunFolder folder(options.folder.empty() ? "runs/" + config.name : options.folder, run);
   log::info("run         " + folder.path());
+  signals::install();  // not before: until here nothing is lost by ending at once
   LoopResult result;
-  {
+  try {
     Report report(folder, run.config, {.peak_flops = peak_flops, .quiet = options.quiet});
     result = train(run, report);
+  } catch (const MachineError& problem) {  // the log cannot be written: a full disk
+    throw MachineError(cat(problem.what(), "; ", keep_weights(run, folder)));
   }
   return finish(run, folder, result);
 }
@@ -78,7 +85,6 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
 
 int run_training(const RunConfig& config, const TrainOptions& options) {
   log::set_quiet(options.quiet);
-  signals::install();
   const int threads = prepare_process(config);
   try {
     return train_in_memory(config, options, threads);

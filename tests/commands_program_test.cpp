@@ -145,6 +145,14 @@ TEST_CASE("a file-size limit is an error with a message, and says what became of
   CHECK_THAT(outcome.err, Catch::Contains("metrics.jsonl: cannot be written") && Catch::Contains("updates"));
 }
 
+TEST_CASE("an alarm says how bad it is", "[unit]") {
+  const Home home;
+  const std::string run = "train run.yaml steps=1 model.attention.scale.kind=constant model.attention.scale.value=";
+  const Outcome warned = home.run(run + "2e2 --run warm"), critical = home.run(run + "1e6 --run hot");
+  CHECK_THAT(warned.err, Catch::Contains("warning: layer 0: largest attention logit") && !Catch::Contains("critical"));
+  CHECK_THAT(critical.err, Catch::Contains("warning: critical: layer 0: largest attention logit"));
+}
+
 TEST_CASE("a folder that exists is not written into", "[unit]") {
   const Home home;
   REQUIRE(home.run("train run.yaml").code == 0);

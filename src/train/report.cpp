@@ -63,7 +63,7 @@ void Report::step(const Run& run, int64_t step, const StepResult& result, const 
     const HealthReport report = report_of(health, run.world);
     add_health(row, "", report);
     add_weights(row, layer_weights(run));
-    for (const Alarm& alarm : alarms_.look(report, step + 1)) console_.warn(alarm.message);
+    for (const Alarm& alarm : alarms_.look(report, step + 1)) console_.warn(cat(alarm.critical ? "critical: " : "", alarm.message));
   }
   if (norm == 0 && row["lr"] > 0.0 && !warned_of_no_gradient_) {
     console_.warn(cat("step ", step + 1, ": the gradient is exactly 0, so nothing is learned; are the weights or activations past fp32's range?"));

@@ -82,9 +82,9 @@ void Report::skipped(const Run& run, int64_t step, const StepResult& result) {
 }
 
 void Report::evaluation(const Run& run, int64_t done, const std::vector<Evaluation>& results, double seconds) {
-  const Timer timer;
   if (results.empty() && config_.evaluate.sample == 0) return;
-  Json row{{"step", done}, {"time", since_start_.seconds()}};
+  const double begin = since_start_.seconds();
+  Json row{{"step", done}, {"time", begin}};
   for (const Evaluation& evaluation : results) {
     add_evaluation(row, evaluation);
     console_.say(evaluation_text(evaluation, done));
@@ -95,7 +95,7 @@ void Report::evaluation(const Run& run, int64_t done, const std::vector<Evaluati
     console_.say(text);
   }
   folder_.write_row(row);
-  excluded_seconds_ += seconds + timer.seconds();
+  excluded_seconds_ += seconds + since_start_.seconds() - begin;
 }
 
 }  // namespace quell

@@ -54,6 +54,19 @@ TEST_CASE("weights of another floating-point type are converted", "[unit]") {
   CHECK(at::equal(to.parameters.find("scale")->value, from.parameters.begin()[3].value.to(at::kFloat)));
 }
 
+TEST_CASE("weights that are not finite are refused by name and change nothing", "[unit]") {
+  const testing::TemporaryFolder folder;
+  const Model from(Precision::fp32, 1);
+  from.parameters.begin()[1].value.detach()[2][1] = NAN;
+  from.parameters.begin()[3].value.detach().fill_(INFINITY);
+  save_weights(folder / "x", from.parameters, {});
+  Model to(Precision::fp32, 2);
+  const at::Tensor before = to.arena->values().clone();
+  CHECK_THROWS_WITH(load_weights(folder / "x", to.parameters, *to.arena),
+                    Catch::EndsWith("x: holds numbers that are not finite in blocks.0.q.weight, scale"));
+  CHECK(at::equal(to.arena->values(), before));
+}
+
 TEST_CASE("a file that does not fit is refused with every reason and changes nothing", "[unit]") {
   const testing::TemporaryFolder folder;
   Model model(Precision::fp32, 1);

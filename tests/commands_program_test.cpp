@@ -153,6 +153,20 @@ TEST_CASE("an alarm says how bad it is", "[unit]") {
   CHECK_THAT(critical.err, Catch::Contains("warning: critical: layer 0: largest attention logit"));
 }
 
+TEST_CASE("a run that cannot learn any more says so once", "[unit]") {
+  const Home home;
+  const Outcome outcome = home.run("train run.yaml steps=6 report.every=1 optimizer.lr=1e10 optimizer.schedule.kind=constant");
+  const std::string warning = "the gradient is exactly 0, so nothing is learned";
+  CHECK_THAT(outcome.err, Catch::Contains(warning));
+  CHECK(outcome.err.find(warning) == outcome.err.rfind(warning));
+}
+
+TEST_CASE("a sample is shown without evaluation sets too", "[unit]") {
+  const Home home;
+  CHECK(home.run("train run.yaml evaluate.sets=[] evaluate.sample=5").code == 0);
+  CHECK_THAT(home.read("runs/tiny/metrics.jsonl"), Catch::Contains("\"sample\":"));
+}
+
 TEST_CASE("a folder that exists is not written into", "[unit]") {
   const Home home;
   REQUIRE(home.run("train run.yaml").code == 0);

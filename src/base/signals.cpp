@@ -21,7 +21,7 @@ void on_signal(int number) {
   // Whoever asked is told at once, even if the work in hand takes long. write() may be called here; errno is the program's.
   const int error = errno;
   static const char text[] = "\nstopping as soon as the work in hand is done; again to quit at once\n";
-  if (::write(STDERR_FILENO, text, sizeof text - 1) < 0) errno = error;
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, sizeof text - 1);
   errno = error;
 }
 

@@ -12,8 +12,8 @@ void add_generate(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("generate", "Generate text from a run's weights");
   command->add_option("RUN", args->run, "The run's folder")->required()->type_name("");
   command->add_option("--prompt,-p", args->prompt, "What the text begins with (default: a new line)")->type_name("TEXT");
-  command->add_option("--tokens,-n", args->sample.tokens, "How many tokens; the model sees the last model.context of all")->type_name("N")->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  command->add_option("--tokens,-n", args->sample.tokens, "How many tokens; the model sees the last model.context of all")->type_name("N")
+      ->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_option("--temperature,-t", args->sample.temperature, "Divides the logits; 0 takes the most likely token")
       ->type_name("X")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_option("--top-k", args->sample.top_k, "Only the K most likely tokens")->type_name("K")->check(CLI::PositiveNumber);

@@ -18,7 +18,7 @@ void add_train(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("train", "Train a model from a YAML file");
   args->config.add_to(*command);
   command->add_option("--run", args->options.folder, "The run's folder (default: runs/<name>)")->type_name("DIR");
-  command->add_flag("--dry-run", args->options.dry_run, "Do one step, print memory and predicted time, write nothing");
+  command->add_flag("--dry-run", args->options.dry_run, "Do two steps, of which the second is timed; print memory and predicted time, write nothing");
   command->add_option("--overfit", args->options.overfit, "Train on the first N samples only; the loss must come near zero")
       ->type_name("N")->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}).description(""));
   command->add_flag("--quiet,-q", args->options.quiet, "Print warnings and errors only");

@@ -116,8 +116,21 @@ void scores(const FlashAttention& a, Range queries, Range keys, Block left, cons
     float* at = to + j * block + seeing.begin;
     for (int64_t d = 0; d < a.width; d += longest_sum) {
       small_product(count, seeing.size(), smaller(longest_sum, a.width - d), {left.at + j * left.row + d, left.row, 1},
-              right_turned + d * block + seeing.begin, block, at, block, {d > 0 ? at : nullptr, block});
+                    right_turned + d * block + seeing.begin, block, at, block, {d > 0 ? at : nullptr, block});
     }
+  }
+}
+
+// f(c, seen, masked) for the lanes of queries from the block's c-th on: which of the block's keys they are computed for, and whether
+// some of these are masked.
+template <class F>
+QUELL_INLINE void each_lanes(const FlashAttention& a, const Mask& mask, Range queries, Range keys, F&& f) {
+  for (int64_t i = 0; i < queries.size(); i += strip) {
+    const Range own{queries.begin + i, smaller(queries.begin + i + strip, queries.end)};
+    Range seen = strips_within(keys_seen(a, own), keys);
+    seen.end = smaller(seen.end, keys.size());
+    const bool masked = mask.needed(own, {keys.begin + seen.begin, keys.begin + seen.end});
+    for (int64_t c = i; c < i + strip; c += lanes) f(c, seen, masked);
   }
 }
 
@@ -125,34 +138,28 @@ void scores(const FlashAttention& a, Range queries, Range keys, Block left, cons
 // summed so far shrinks are brought up to date.
 void soft_max(const FlashAttention& a, const Mask& mask, Range queries, Range keys, Scratch& s) {
   constexpr float lowest = -__builtin_inff();
-  for (int64_t i = 0; i < queries.size(); i += strip) {
-    const Range own{queries.begin + i, smaller(queries.begin + i + strip, queries.end)};
-    const Range seen = strips_within(keys_seen(a, own), keys);
-    const int64_t end = smaller(seen.end, keys.size());
-    const bool masked = mask.needed(own, {keys.begin + seen.begin, keys.begin + end});
-    for (int64_t c = i; c < i + strip; c += lanes) {
-      float* column = s.scores + c;
-      const Floats before = load(s.maximum + c, Full{});
-      Floats most = before;
-      for (int64_t j = seen.begin; j < end; ++j) {
-        Floats x = a.scale * load(column + j * block, Full{});
-        if (masked) x = mask.sees(c, keys.begin + j) ? x : all(lowest);
-        store(column + j * block, x, Full{});
-        most = x > most ? x : most;
-      }
-      const Floats shift = most == lowest ? Floats{} : most;  // no key seen yet: exp(-inf - 0) is 0
-      Floats total{};
-      for (int64_t j = seen.begin; j < end; ++j) {
-        const Floats weight = exp_below(load(column + j * block, Full{}) - shift);
-        store(column + j * block, weight, Full{});
-        total += weight;
-      }
-      const Floats shrink = exp_below(before - shift);
-      store(s.sum + c, load(s.sum + c, Full{}) * shrink + total, Full{});
-      store(s.factor + c, shrink, Full{});
-      store(s.maximum + c, most, Full{});
+  each_lanes(a, mask, queries, keys, [&](int64_t c, Range seen, bool masked) {
+    float* column = s.scores + c;
+    const Floats before = load(s.maximum + c, Full{});
+    Floats most = before;
+    for (int64_t j = seen.begin; j < seen.end; ++j) {
+      Floats x = a.scale * load(column + j * block, Full{});
+      if (masked) x = mask.sees(c, keys.begin + j) ? x : all(lowest);
+      store(column + j * block, x, Full{});
+      most = x > most ? x : most;
     }
-  }
+    const Floats shift = most == lowest ? Floats{} : most;  // no key seen yet: exp(-inf - 0) is 0
+    Floats total{};
+    for (int64_t j = seen.begin; j < seen.end; ++j) {
+      const Floats weight = exp_below(load(column + j * block, Full{}) - shift);
+      store(column + j * block, weight, Full{});
+      total += weight;
+    }
+    const Floats shrink = exp_below(before - shift);
+    store(s.sum + c, load(s.sum + c, Full{}) * shrink + total, Full{});
+    store(s.factor + c, shrink, Full{});
+    store(s.maximum + c, most, Full{});
+  });
 }
 
 // to [queries, P] += (a block's matrix [keys, queries] turned) right [keys, P].
@@ -162,7 +169,7 @@ void add_over_keys(const FlashAttention& a, Range queries, Range keys, const flo
     const Range seen = strips_within(keys_seen(a, {queries.begin + i, queries.begin + i + count}), keys);
     const int64_t depth = smaller(seen.end, keys.size()) - seen.begin;
     small_product(count, flash_padded(a.width), depth, {matrix + seen.begin * block + i, 1, block}, right.at + seen.begin * right.row,
-            right.row, to + i * to_row, to_row, {to + i * to_row, to_row});
+                  right.row, to + i * to_row, to_row, {to + i * to_row, to_row});
   }
 }
 
@@ -173,7 +180,7 @@ void add_over_queries(const FlashAttention& a, Range queries, Range keys, const 
     const Range seeing = strips_within(queries_seeing(a, {keys.begin + j, keys.begin + j + count}), queries);
     const int64_t depth = smaller(seeing.end, queries.size()) - seeing.begin;
     small_product(count, flash_padded(a.width), depth, {matrix + j * block + seeing.begin, block, 1}, right.at + seeing.begin * right.row,
-            right.row, to + j * to_row, to_row, {to + j * to_row, to_row});
+                  right.row, to + j * to_row, to_row, {to + j * to_row, to_row});
   }
 }
 
@@ -215,24 +222,18 @@ void forward_block(const FlashAttention& a, int64_t b, int64_t h, Range queries,
 // sum over keys of P dP. (dO . O is the same number, but rounds apart from dP, and where one weight is nearly 1 only their
 // difference counts.)
 void weigh(const FlashAttention& a, const Mask& mask, Range queries, Range keys, float* scores, const float* slopes, Scratch& s) {
-  for (int64_t i = 0; i < queries.size(); i += strip) {
-    const Range own{queries.begin + i, smaller(queries.begin + i + strip, queries.end)};
-    const Range seen = strips_within(keys_seen(a, own), keys);
-    const int64_t end = smaller(seen.end, keys.size());
-    const bool masked = mask.needed(own, {keys.begin + seen.begin, keys.begin + end});
-    for (int64_t c = i; c < i + strip; c += lanes) {
-      const Floats most = load(s.maximum + c, Full{}), share = load(s.factor + c, Full{});
-      Floats along{};
-      for (int64_t j = seen.begin; j < end; ++j) {
-        float* at = scores + j * block + c;
-        Floats p = exp_below(alone(a.scale * load(at, Full{})) - most) * share;
-        if (masked) p = mask.sees(c, keys.begin + j) ? p : Floats{};
-        store(at, p, Full{});
-        along += p * load(slopes + j * block + c, Full{});
-      }
-      store(s.sum + c, load(s.sum + c, Full{}) + along, Full{});
+  each_lanes(a, mask, queries, keys, [&](int64_t c, Range seen, bool masked) {
+    const Floats most = load(s.maximum + c, Full{}), share = load(s.factor + c, Full{});
+    Floats along{};
+    for (int64_t j = seen.begin; j < seen.end; ++j) {
+      float* at = scores + j * block + c;
+      Floats p = exp_below(alone(a.scale * load(at, Full{})) - most) * share;
+      if (masked) p = mask.sees(c, keys.begin + j) ? p : Floats{};
+      store(at, p, Full{});
+      along += p * load(slopes + j * block + c, Full{});
     }
-  }
+    store(s.sum + c, load(s.sum + c, Full{}) + along, Full{});
+  });
 }
 
 // dP^T becomes the gradient of the products q . k: scale P (dP - sum of P dP).

@@ -65,8 +65,8 @@ ops::AttentionPath attention_path(const RunConfig& config, const AttentionConfig
   spec.softcap = attention.softcap;
   spec.dropout = attention.dropout;
   if (config.kernels == Kernels::reference) spec.kernels = Kernels::reference;  // fused is checked, not thrown for
-  const at::ScalarType types[] = {at::kFloat, at::kBFloat16, at::kDouble};
-  return ops::attention_path(spec, types[static_cast<int>(config.precision)], reason);
+  const bool bf16 = config.precision == Precision::bf16, fp64 = config.precision == Precision::fp64;
+  return ops::attention_path(spec, bf16 ? at::kBFloat16 : fp64 ? at::kDouble : at::kFloat, reason);
 }
 
 void apply_preset_groups(RunConfig& config) {

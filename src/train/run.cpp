@@ -88,7 +88,7 @@ std::string weights_file(const std::string& from) {
 }  // namespace
 
 int64_t vocabulary_of(RunConfig config) {
-  open_source(config, {});
+  if (!decoder(config).vocabulary) open_source(config, {});
   return *decoder(config).vocabulary;
 }
 

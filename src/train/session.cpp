@@ -77,6 +77,8 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
     result = train(run, report);
   } catch (const MachineError& problem) {  // the log cannot be written: a full disk
     throw MachineError(cat(problem.what(), "; ", keep_weights(run, folder)));
+  } catch (const DataError& problem) {  // a token that no window had reached before
+    throw DataError(cat(problem.what(), "; ", keep_weights(run, folder)));
   }
   return finish(run, folder, result);
 }

@@ -1,5 +1,7 @@
 """Golden files of single attention blocks: forward and every gradient, for each preset."""
 
+from importlib.metadata import version
+
 import torch
 from torch.func import functional_call
 
@@ -45,12 +47,12 @@ def from_transformers(attention_class, rotary_class, config, rename):
     return build
 
 
-def generate(preset, model, build, note=""):
+def generate(preset, model, build, note="", fixed=None, package=None):
+    """`fixed`: parameters that are not drawn, by name. `package`: where the module is from, if not transformers."""
     name = f"attention_{preset}"
     shapes = schema.attention_shapes(model)
     inputs = draws.parameters(name, shapes, model)
-    if "scale" in inputs:
-        inputs["scale"] = torch.full((1,), 6.25)
+    inputs |= fixed or {}
     shape = (BATCH, LENGTH, model["width"])
     inputs["x"] = draws.normal(name, "x", shape)
     cotangent = draws.normal(name, "grad.out", shape)
@@ -66,7 +68,10 @@ def generate(preset, model, build, note=""):
 
         return function
 
-    outputs, gradients, report = truth(built, inputs)
+    zero = schema.unseen(model["attention"]["qk_norm"]) if model["position"]["kind"] == "none" else []
+    outputs, gradients, report = truth(built, inputs, zero)
     tensors = {**inputs, "grad.out": cotangent, **outputs, **{f"grad.{k}": v for k, v in gradients.items()}}
     metadata = {"model": schema.text(model), "preset": preset} | ({"note": note} if note else {})
+    metadata |= {"zero_gradients": zero} if zero else {}
+    metadata |= {package: version(package)} if package else {}
     return files.write(name, tensors, metadata), report

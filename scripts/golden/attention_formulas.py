@@ -53,7 +53,7 @@ def henry2020():
         return run
 
     model = _decoder(qk, 2, dict(kind="none"), scale=scale, bias="all")
-    return model, build, "scale holds g, which starts at log2(L^2 - L)"
+    return model, build, "scale holds g, which starts at log2(L^2 - L)", dict(scale=torch.full((1,), 6.25))
 
 
 def ngpt():

@@ -30,9 +30,9 @@ def rope(width, base=10000.0, pairing="halves", scaling=None):
     return dict(kind="rope", base=base, width=width, pairing=pairing, scaling=scaling or dict(kind="none"))
 
 
-def attention(qk, scale=None, bias="none"):
+def attention(qk, scale=None, bias="none", causal=True):
     return dict(
-        causal=True, window="none", bias=bias, softcap="none", qk_norm=qk, scale=scale or dict(kind="inv_sqrt")
+        causal=causal, window="none", bias=bias, softcap="none", qk_norm=qk, scale=scale or dict(kind="inv_sqrt")
     )
 
 
@@ -54,7 +54,7 @@ def attention_shapes(model):
     shapes = {}
     for name, out in rows.items():
         shapes[f"{name}.weight"] = (out, width)
-        if bias != "none":
+        if bias in ("qkv", "all"):
             shapes[f"{name}.bias"] = (out,)
     shapes["out.weight"] = (width, rows["q"])
     if bias == "all":
@@ -74,6 +74,14 @@ def _qk_norm_shapes(model):
         if qk.get("bias"):
             shapes[f"{name}.bias"] = shape
     return shapes
+
+
+def unseen(qk):
+    """What adds the same to every score of a row, so that the softmax does not see it and its gradient is zero: the
+    last addition to the keys, where no rotary embedding follows."""
+    if qk["kind"] == "none":
+        return ["k.bias"]
+    return ["k_norm.bias"] if qk.get("bias") else []
 
 
 def _scale_shapes(model):

@@ -32,15 +32,20 @@ def _one(file, name, shape, model):
         value = draw.uniform(0.5, 1.5, shape) - (1.0 if section["zero_centered"] else 0.0)
     elif module.endswith("norm") or kind == "bias":
         value = draw.uniform(0.1, 0.5, shape) * draw.choice((-1.0, 1.0), shape)
-    elif module in ("embedding", "position"):
+    elif module in ("embedding", "position") or kind in ("class_token", "registers"):
         value = draw.standard_normal(shape) * 0.4
+    elif kind in ("attention_scale", "mlp_scale"):
+        value = draw.uniform(0.3, 1.5, shape) * draw.choice((-1.0, 1.0), shape)
+    elif kind == "probe":
+        value = draw.standard_normal(shape)
     else:
         value = draw.standard_normal(shape) / np.sqrt(shape[-1])
-    return (value * _energy(module, model, shape)).astype(np.float32)
+    return (value * _energy(name, module, model, shape)).astype(np.float32)
 
 
-def _energy(module, model, shape):
-    if module not in ("q", "k") or model["attention"]["qk_norm"]["kind"] == "none":
+def _energy(name, module, model, shape):
+    section = model["pool"] if name.startswith("pool.") else model["attention"]
+    if module not in ("q", "k") or section["qk_norm"]["kind"] == "none":
         return 1.0
     energy = Q_ENERGY if module == "q" else K_ENERGY[model["kv_heads"]]
     rows = np.repeat(np.array(energy), model["head_width"])

@@ -57,7 +57,7 @@ def attention_shapes(model):
         if bias in ("qkv", "all"):
             shapes[f"{name}.bias"] = (out,)
     shapes["out.weight"] = (width, rows["q"])
-    if bias == "all":
+    if bias in ("out", "all"):
         shapes["out.bias"] = (width,)
     return shapes | _qk_norm_shapes(model) | _scale_shapes(model)
 
@@ -122,3 +122,55 @@ def _block_shapes(model):
 def _norm_shapes(name, model):
     shapes = {f"{name}.weight": (model["width"],)}
     return shapes | ({f"{name}.bias": (model["width"],)} if model["norm"]["bias"] else {})
+
+
+def vit(*, width, heads, mlp, norm, attention, pool, **rest):
+    """`pool`: kind is token | average | attention; norm_place says whether the final norm is taken of the tokens or of
+    what pooling gives. `block` parallel: one norm, attention and MLP of its result, one LayerScale of their sum."""
+    rest = dict(
+        image=12, patch=4, channels=3, classes=10, layers=2, class_token=True, registers=0, block="serial",
+        layer_scale=False, norm_place="before_pool",
+    ) | rest  # fmt: skip
+    return dict(
+        kind="vit", **rest, width=width, heads=heads, kv_heads=heads, head_width=width // heads, norm=norm, mlp=mlp,
+        position=dict(kind="learned"), attention=attention, pool=pool,
+    )  # fmt: skip
+
+
+def vit_shapes(model):
+    width, patches = model["width"], (model["image"] // model["patch"]) ** 2
+    shapes = {"patch.weight": (width, model["channels"] * model["patch"] ** 2), "patch.bias": (width,)}
+    shapes |= {"class_token": (width,)} if model["class_token"] else {}
+    shapes |= {"registers": (model["registers"], width)} if model["registers"] else {}
+    shapes["position.weight"] = (patches, width)
+    for i in range(model["layers"]):
+        shapes |= {f"blocks.{i}.{name}": shape for name, shape in _vit_block_shapes(model).items()}
+    shapes |= _norm_shapes("norm", model) | _pool_shapes(model)
+    return shapes | {"head.weight": (model["classes"], width), "head.bias": (model["classes"],)}
+
+
+def _vit_block_shapes(model):
+    shapes = _block_shapes(model)
+    if model["layer_scale"]:
+        shapes |= {"attention_scale": (model["width"],), "mlp_scale": (model["width"],)}
+    if model["block"] == "parallel":
+        shapes = {key: shape for key, shape in shapes.items() if not key.startswith(("mlp_norm", "mlp_scale"))}
+    return shapes
+
+
+def _pool_shapes(model):
+    pool, width = model["pool"], model["width"]
+    if pool["kind"] != "attention":
+        return {}
+    inner = model | dict(attention=attention(pool["qk_norm"], bias="all"), mlp=pool["mlp"])
+    block = {name.removeprefix("attention."): shape for name, shape in _block_shapes(inner).items()}
+    names = {key.replace("mlp_norm", "norm"): shape for key, shape in block.items() if "attention_norm" not in key}
+    return {"pool.probe": (width,)} | {f"pool.{name}": shape for name, shape in names.items()}
+
+
+def vit_unseen(model):
+    names = unseen(model["attention"]["qk_norm"])
+    zero = [f"blocks.{i}.attention.{name}" for i in range(model["layers"]) for name in names]
+    if model["pool"]["kind"] == "attention":
+        zero += [f"pool.{name}" for name in unseen(model["pool"]["qk_norm"])]
+    return [name for name in zero if name in vit_shapes(model)]

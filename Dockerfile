@@ -11,6 +11,7 @@ RUN scripts/build release quell && scripts/prepare_kjv
 FROM debian:bookworm-slim
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends libyaml-cpp0.7 libspdlog1.10 libxxhash0 libgomp1 \
+      libspng0 libjpeg62-turbo zlib1g \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /quell
 # Of the wheel only what the CPU build loads.

@@ -11,10 +11,11 @@
 namespace quell {
 namespace {
 
-at::Tensor take(std::vector<int64_t>&& values, std::initializer_list<int64_t> shape) {
-  auto* owned = new std::vector<int64_t>(std::move(values));
+template <class Value>
+at::Tensor take(std::vector<Value>&& values, std::initializer_list<int64_t> shape) {
+  auto* owned = new std::vector<Value>(std::move(values));
   return at::from_blob(
-      owned->data(), shape, [owned](void*) { delete owned; }, at::TensorOptions().dtype(at::kLong));
+      owned->data(), shape, [owned](void*) { delete owned; }, at::TensorOptions().dtype(c10::CppTypeToScalarType<Value>::value));
 }
 
 // Attention and targets need the documents only where a window can hold more than one.
@@ -70,6 +71,12 @@ HostBatch fill(const TokenSet& set, int64_t samples, int64_t context, bool separ
 Batch to_tensors(HostBatch&& host) {
   const int64_t b = host.samples, t = host.context;
   Batch batch;
+  if (host.channels > 0) {
+    batch.images_BCHW = take(std::move(host.images), {b, host.channels, host.height, host.width});
+    batch.targets_BT = take(std::move(host.targets), {b});
+    batch.samples_B = take(std::move(host.positions), {b});
+    return batch;
+  }
   batch.inputs_BT = take(std::move(host.inputs), {b, t});
   batch.targets_BT = take(std::move(host.targets), {b, t});
   if (!host.documents.empty()) batch.documents_BT = take(std::move(host.documents), {b, t});

@@ -40,6 +40,9 @@ using DataConfig = std::variant<TokenData>;
 struct HostBatch {
   int64_t samples = 0, context = 0;
   std::vector<int64_t> inputs, targets, documents, positions;  // documents may be empty
+  // Of images, which have one target a sample and neither context nor inputs: sample after sample, channel after channel.
+  std::vector<float> images = {};
+  int64_t channels = 0, height = 0, width = 0;
 };
 Batch to_tensors(HostBatch&& host);  // takes over the memory, no copy
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "data/order.h"
 
 namespace quell {
 
@@ -15,13 +16,10 @@ Windows::Windows(int64_t tokens, int64_t context, uint64_t seed) : tokens_(token
 }
 
 int64_t Windows::begin(int64_t sample) const {
-  require(sample >= 0, "Windows: samples are counted from 0");
-  const auto in_epoch = static_cast<uint64_t>(epoch(sample));
-  const uint64_t order = key_of(key_of(seed_, "data.order"), in_epoch);
-  const auto window =
-      static_cast<int64_t>(permuted(static_cast<uint64_t>(sample % count_), static_cast<uint64_t>(count_), order));
+  const int64_t window = shuffled(sample, count_, seed_);
   const auto offsets = static_cast<double>(std::min(context_, tokens_ - context_));
-  const auto offset = static_cast<int64_t>(unit_double(key_of(seed_, "data.offset"), in_epoch) * offsets);
+  const uint64_t key = key_of(seed_, "data.offset");
+  const auto offset = static_cast<int64_t>(unit_double(key, static_cast<uint64_t>(epoch(sample))) * offsets);
   return offset + window * context_;
 }
 

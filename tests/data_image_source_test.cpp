@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "data/image_source.h"
+#include "data/prefetch.h"
 #include "image_support.h"
 
 // clang-format off
@@ -188,4 +189,45 @@ TEST_CASE("settings that the images cannot honour are errors", "[unit]") {
   check(problems, three_deviations);
   REQUIRE(problems.all().size() == 1);
   CHECK(problems.all()[0].key == "mean");
+}
+
+TEST_CASE("a broken image ends the run, or is an ignored sample that is counted", "[unit]") {
+  TemporaryFolder folder;
+  for (int i = 0; i < 5; ++i) write_file(folder / "set/" + std::to_string(i) + "/x.png", png_grey(2, 2, std::vector<uint8_t>(4, 255)));
+  const std::string broken = folder / "set/3/x.png";
+  write_file(broken, "GIF89a");
+  const ImageSet set = open_images(folder / "set");
+  const std::string message = broken + ": is neither a PNG nor a JPEG file: it seems to be a GIF";
+  CHECK_THROWS_MATCHES(ImageSource(set, 2, 1, 1, unchanged()).read(0, 5), DataError, Message(message));
+  CHECK_THROWS_MATCHES(FixedImages(set, 2, 1, 0, unchanged()).read(3, 1), DataError, Message(message));
+
+  ImageData skip = unchanged();
+  skip.on_broken = OnBroken::skip;
+  const ImageSource source(set, 2, 1, 1, skip);
+  CHECK((source.broken().count() == 0 && source.broken().first().empty()));
+  const HostBatch batch = source.read(0, 15);
+  int64_t ignored = 0;
+  for (size_t i = 0; i < 15; ++i) {
+    const bool is_ignored = batch.targets[i] == -1;
+    ignored += is_ignored;
+    CHECK((batch.targets[i] != 3 && batch.targets[i] >= -1));
+    CHECK(Floats(batch.images.begin() + static_cast<std::ptrdiff_t>(4 * i), batch.images.begin() + static_cast<std::ptrdiff_t>(4 * i + 4)) ==
+          Floats(4, is_ignored ? 0.0f : 1.0f));
+  }
+  CHECK(ignored == 3);  // once in each of three epochs: never replaced by the next image
+  CHECK(source.broken().count() == 3);
+  CHECK(source.broken().first() == message);
+  const FixedImages fixed(set, 2, 1, 0, skip);
+  CHECK(fixed.read(0, 5).targets == Ids{0, 1, 2, -1, 4});
+  CHECK(fixed.broken().count() == 1);
+}
+
+TEST_CASE("several threads read one source, and make what one makes", "[unit]") {
+  TemporaryFolder folder;
+  const ImageSource source(varied_set(folder, 40), 4, 3, 9, augmented());
+  Prefetch prefetch([&](int64_t i) { return source.read(8 * i, 8); }, 0, 6, 3);
+  for (int64_t i = 0; i < 30; ++i) {
+    const HostBatch made = prefetch.take(), expected = source.read(8 * i, 8);
+    REQUIRE((made.positions == expected.positions && made.targets == expected.targets && made.images == expected.images));
+  }
 }

@@ -130,6 +130,80 @@ TEST_CASE("a waiting thread uses no processor time", "[unit]") {
   CHECK(others < 0.02);
 }
 
-TEST_CASE("a depth of nothing is a bug", "[unit]") {
-  CHECK_THROWS_AS(Prefetch([](int64_t) { return HostBatch{}; }, 0, 0), Bug);
+TEST_CASE("several threads make batches at once, which come in order", "[unit]") {
+  // Batch i is done only when i + 1 has begun, so none comes at all unless two are made at once, and each ends after a later one
+  // began.
+  std::mutex mutex;
+  std::condition_variable changed;
+  int64_t begun = -1;
+  const auto make = [&](int64_t i) {
+    std::unique_lock lock(mutex);
+    begun = std::max(begun, i);
+    changed.notify_all();
+    changed.wait(lock, [&] { return begun > i || begun == 99; });
+    HostBatch batch;
+    batch.positions = {i};
+    return batch;
+  };
+  std::vector<int64_t> seen;
+  {
+    Prefetch prefetch([&](int64_t i) { return i < 100 ? make(i) : HostBatch{}; }, 0, 3, 2);
+    for (int64_t i = 0; i < 100; ++i) seen.push_back(prefetch.take().positions.at(0));
+  }
+  std::vector<int64_t> expected(100);
+  for (size_t i = 0; i < 100; ++i) expected[i] = static_cast<int64_t>(i);
+  CHECK(seen == expected);
+}
+
+TEST_CASE("several threads do not make more than the depth ahead", "[unit]") {
+  Maker maker;
+  std::atomic<int> taken = 0, furthest = 0;
+  {
+    Prefetch prefetch(
+        [&](int64_t i) {
+          int seen = furthest;
+          const int ahead = static_cast<int>(i) + 1 - taken;
+          while (seen < ahead && !furthest.compare_exchange_weak(seen, ahead)) {
+          }
+          return maker.make(i);
+        },
+        0, 4, 3);
+    maker.wait_for(4);
+    for (int i = 0; i < 200; ++i) {
+      ++taken;
+      prefetch.take();
+    }
+  }
+  CHECK(furthest <= 4);
+  CHECK(maker.made() <= 204);
+}
+
+TEST_CASE("of several errors the first in order arrives, after all batches before it", "[unit]") {
+  // Batch 3 fails first in time; 2 fails after it, and what comes before is made last.
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<bool> done(4);
+  const auto make = [&](int64_t i) -> HostBatch {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return i == 3 || done[static_cast<size_t>(i) + 1]; });
+    done[static_cast<size_t>(i)] = true;
+    changed.notify_all();
+    if (i >= 2) throw DataError("batch " + std::to_string(i));
+    HostBatch batch;
+    batch.positions = {i};
+    return batch;
+  };
+  Prefetch prefetch(make, 0, 4, 4);
+  CHECK(prefetch.take().positions.at(0) == 0);
+  CHECK(prefetch.take().positions.at(0) == 1);
+  for (int again = 0; again < 2; ++again) {
+    CHECK_THROWS_MATCHES(prefetch.take(), DataError, Catch::Message("batch 2"));
+  }
+}
+
+TEST_CASE("a depth of nothing, no thread and a thread without a batch are bugs", "[unit]") {
+  const auto make = [](int64_t) { return HostBatch{}; };
+  CHECK_THROWS_AS(Prefetch(make, 0, 0), Bug);
+  CHECK_THROWS_AS(Prefetch(make, 0, 2, 0), Bug);
+  CHECK_THROWS_AS(Prefetch(make, 0, 2, 3), Bug);
 }

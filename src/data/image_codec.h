@@ -1,8 +1,8 @@
 // PNG and JPEG files to pixels of 8 bits. The kind is recognised by content; a file that is damaged or cut off is an error, also
 // where the library would go on with grey. What is done to the picture: EXIF orientation is applied; 16 bits become 8 by
 // dropping the lower ones; a palette is looked up; alpha and a transparent colour are composited over white; CMYK becomes RGB as
-// (1 - ink)(1 - black); grey stays one channel. Colour profiles and gamma are not applied, and of an animation the first picture
-// is taken.
+// (1 - ink)(1 - black); grey stays one channel. Colour profiles and gamma are not applied, of an animation the first picture is
+// taken, a progressive JPEG is as fine as its scans make it, and a palette's index that has no colour is black.
 #pragma once
 
 #include <cstdint>

@@ -82,7 +82,7 @@ ImageSet::Contents ImageSet::open_folder(const std::string& path, const Progress
   for (const auto& file : contents.folder.files) list += cat('\0', file.name, '\0', file.bytes, '\0', file.label);
   contents.digest = xxh3_128_hex(list);
   if (contents.folder.left_out > 0) {
-    progress.note(cat(path, ": ", contents.folder.left_out, " entries that are no images of a class are left out"));
+    progress.note(cat(path, ": left out, being no images of a class: ", contents.folder.left_out, " files, folders or links"));
   }
   return contents;
 }
@@ -146,8 +146,7 @@ Pixels ImageSet::read(int64_t i) const {
   // Only these two are faults of the image; what else goes wrong with reading (a dead disk) is no reason to skip it.
   if (!files::exists(path)) throw DataError(path + ": is gone; it was there when the set was opened");
   if (files::size(path) > file_limit) {
-    throw DataError(cat(path, ": has ", human_bytes(static_cast<double>(files::size(path))), ", more than the ",
-                        human_bytes(static_cast<double>(file_limit)), " that an image may have"));
+    throw DataError(cat(path, ": has ", files::size(path), " bytes, more than the ", file_limit, " that an image may have"));
   }
   return decode_image(files::read(path, file_limit), path);
 }

@@ -36,8 +36,16 @@ void warn(j_common_ptr info, int level) {
 
 void print_nothing(j_common_ptr) {}
 
-void count_scans(j_common_ptr info) {
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= most_scans) return;
+// Which components the scans had so far.
+struct Watch : jpeg_progress_mgr {
+  unsigned seen = 0;
+};
+
+// Called by the library at least once in each scan.
+void watch_scans(j_common_ptr common) {
+  auto* info = reinterpret_cast<j_decompress_ptr>(common);
+  for (int i = 0; i < info->comps_in_scan; ++i) static_cast<Watch*>(info->progress)->seen |= 1u << info->cur_comp_info[i]->component_index;
+  if (info->input_scan_number <= most_scans) return;
   auto* failure = static_cast<Failure*>(info->err);
   std::snprintf(failure->text, sizeof failure->text, "more than %d scans", most_scans);
   std::longjmp(failure->jump, 1);
@@ -50,11 +58,11 @@ class Decoder {
     failure_.error_exit = fail;
     failure_.emit_message = warn;
     failure_.output_message = print_nothing;
-    progress_.progress_monitor = count_scans;
+    watch_.progress_monitor = watch_scans;
     guarded([&] {
       jpeg_create_decompress(&info_);
       info_.mem->max_memory_to_use = static_cast<long>(limits.memory);
-      info_.progress = &progress_;
+      info_.progress = &watch_;
       jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
       jpeg_save_markers(&info_, exif_marker, 0xffff);
       jpeg_read_header(&info_, TRUE);
@@ -80,6 +88,10 @@ class Decoder {
       }
       jpeg_finish_decompress(&info_);
     });
+    // The library would leave such a component grey.
+    if (watch_.seen != (1u << info_.num_components) - 1) {
+      throw DataError(name_ + ": is damaged or cut off: a component of the picture has no scan");
+    }
     return pixels;
   }
 
@@ -106,7 +118,7 @@ class Decoder {
   const std::string& name_;
   Failure failure_;
   jpeg_decompress_struct info_ = {};
-  jpeg_progress_mgr progress_ = {};
+  Watch watch_ = {};
 };
 
 // Light is what no ink takes away.

@@ -20,6 +20,19 @@ void check(int status, const std::string& name) {
   if (status != SPNG_OK) throw DataError(cat(name, ": is damaged or cut off: ", spng_strerror(status)));
 }
 
+// Whether all chunks up to the last one are there: libspng does not mind where that one lacks its end.
+void check_whole(std::string_view bytes, const std::string& name) {
+  constexpr size_t signature = 8, frame = 12;  // of a chunk: its length, type and checksum
+  for (size_t at = signature; bytes.size() - at >= frame;) {
+    size_t length = 0;
+    for (size_t i = 0; i < 4; ++i) length = length << 8 | static_cast<unsigned char>(bytes[at + i]);
+    if (length > bytes.size() - at - frame) break;
+    if (bytes.substr(at + 4, 4) == "IEND") return;
+    at += frame + length;
+  }
+  throw DataError(name + ": is damaged or cut off: the file ends before its last chunk does");
+}
+
 // Everything that is in the file is checked, hashes of chunks that matter little too: a transparent colour lies in such a chunk.
 Context open(std::string_view bytes, const std::string& name, const ImageLimits& limits) {
   Context context(spng_ctx_new(0));
@@ -68,6 +81,7 @@ std::vector<uint8_t> over_white(const std::vector<uint8_t>& rgba, int64_t channe
 }  // namespace
 
 Pixels decode_png(std::string_view bytes, const std::string& name, const ImageLimits& limits) {
+  check_whole(bytes, name);
   const Context context = open(bytes, name, limits);
   spng_ihdr header;
   check(spng_get_ihdr(context.get(), &header), name);

@@ -5,14 +5,14 @@
 
 #include "config/load.h"
 #include "nn/count.h"
-#include "nn/decoder.h"
+#include "nn/model.h"
 
 namespace quell {
 namespace {
 
-int64_t built(const DecoderConfig& config) {
+int64_t built(const ModelConfig& config) {
   ParameterList parameters;
-  const Decoder model(parameters, config);
+  make_model(parameters, config);
   return parameters.numel();
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("the formula counts the built model's parameters for every preset, gro
 }
 
 TEST_CASE("the formula counts every other part of a model", "[unit]") {
-  std::vector<DecoderConfig> all(13, small());
+  std::vector<DecoderConfig> all(16, small());
   all[0].mlp = {.kind = MlpKind::gelu, .bias = true};
   all[1].mlp = {.kind = MlpKind::geglu, .bias = true};
   all[2].norm.place = NormPlace::sandwich;
@@ -78,7 +78,30 @@ TEST_CASE("the formula counts every other part of a model", "[unit]") {
   all[11].attention.qk_norm = {.kind = NormKind::layernorm, .axis = NormAxis::projection, .weight = NormWeight::none, .bias = true};
   all[12].kv_heads = 2;
   all[12].attention.qk_norm = {.axis = NormAxis::projection, .tie_qk = true};
+  all[13].block = BlockKind::parallel;
+  all[13].layer_scale = 0.1;
+  all[14].layer_scale = 0.1;
+  all[15].attention.bias = AttentionBias::out;
   for (const DecoderConfig& config : all) CHECK(count_parameters(config) == built(config));
+}
+
+TEST_CASE("the formula counts every part of a vision transformer", "[unit]") {
+  VitConfig small;
+  small.image = 12;
+  small.patch = 4;
+  small.classes = 7;
+  small.width = 32;
+  small.layers = 2;
+  std::vector<VitConfig> all(8, small);
+  all[1].class_token = true;
+  all[1].pool.kind = PoolKind::token;
+  all[2].registers = 3;
+  all[3].pool.kind = PoolKind::attention;
+  all[4].pool = {.kind = PoolKind::attention, .norm = PoolNorm::after, .qk_norm = true};
+  all[5].position.kind = PositionKind::sincos;
+  all[6].channels = 1;
+  all[7].block = BlockKind::parallel;
+  for (const VitConfig& config : all) CHECK(count_parameters(config) == built(config));
 }
 
 TEST_CASE("the shipped configurations have the published numbers of parameters", "[unit]") {
@@ -88,15 +111,33 @@ TEST_CASE("the shipped configurations have the published numbers of parameters",
   CHECK(count_parameters(model_of("gemma3_1b.yaml")) == 999'885'952);
 }
 
-TEST_CASE("FLOPs a token are six a weight in products, plus attention over the visible keys", "[unit]") {
+TEST_CASE("FLOPs of a sample are six a token and weight in products, plus attention over the visible keys", "[unit]") {
   DecoderConfig config = small();
   config.context = 8;
   config.mlp = {.kind = MlpKind::gelu, .width = 100};
   const double weights = 3 * (48 * 64 * 4 + 2 * 48 * 100) + 61 * 48;
   const double keys = (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8) / 8.0;
-  CHECK(flops_per_token(config) == Approx(6 * weights + 3 * 12 * 64 * keys));
+  CHECK(flops_per_sample(config) == Approx(8 * (6 * weights + 3 * 12 * 64 * keys)));
   config.attention.window = 3;
-  CHECK(flops_per_token(config) == Approx(6 * weights + 3 * 12 * 64 * (1 + 2 + 3 * 6) / 8.0));
+  CHECK(flops_per_sample(config) == Approx(8 * (6 * weights + 3 * 12 * 64 * (1 + 2 + 3 * 6) / 8.0)));
+}
+
+TEST_CASE("FLOPs of an image count patches, tokens and what is done once", "[unit]") {
+  VitConfig config;
+  config.image = 12;
+  config.patch = 4;
+  config.classes = 7;
+  config.width = 32;
+  config.layers = 2;
+  config.heads = 2;
+  config.mlp.width = 100;
+  config.registers = 1;
+  const double block = 32 * 32 * 4 + 2 * 32 * 100, tokens = 10, patches = 9, patch_values = 3 * 4 * 4;
+  const double blocks = 2 * tokens * (6 * block + 12 * 32 * tokens);
+  CHECK(flops_per_sample(config) == Approx(blocks + 6 * (patches * patch_values * 32 + 7 * 32)));
+  config.pool.kind = PoolKind::attention;
+  const double pool = patches * 2 * 32 * 32 + 2 * 32 * 32 + 2 * 32 * 100;
+  CHECK(flops_per_sample(config) == Approx(blocks + 6 * (patches * patch_values * 32 + 7 * 32 + pool)));
 }
 
 }  // namespace quell

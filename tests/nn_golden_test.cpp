@@ -6,7 +6,7 @@
 #include "checkpoint/safetensors.h"
 #include "config/load.h"
 #include "config/print.h"
-#include "nn/decoder.h"
+#include "nn/model.h"
 #include "ops/loss.h"
 #include "support.h"
 #include "tensors/fill.h"
@@ -24,13 +24,13 @@ void describe(V& v, Document& d) {
   v.field("model", d.model, help("The golden file's model."));
 }
 
-DecoderConfig model_of(const SafetensorsFile& file) {
+ModelConfig model_of(const SafetensorsFile& file) {
   std::string indented = "model:\n  ";
   for (const char c : file.metadata().at("model")) {
     indented += c;
     if (c == '\n') indented += "  ";
   }
-  return std::get<DecoderConfig>(config::load<Document>(config::Source::from_text(indented, "golden")).model);
+  return config::load<Document>(config::Source::from_text(indented, "golden")).model;
 }
 
 SafetensorsFile golden(const std::string& name) { return SafetensorsFile(std::string(QUELL_GOLDEN) + "/" + name + ".safetensors"); }
@@ -56,7 +56,7 @@ void collect_gradients(Results& results, const ParameterList& parameters, const 
 }
 
 Results run_attention(const SafetensorsFile& file, Precision precision, Kernels kernels) {
-  const DecoderConfig model = model_of(file);
+  const auto model = std::get<DecoderConfig>(model_of(file));
   ParameterList parameters;
   const Attention attention(parameters, "", 1, 0, model, layer_variant(model, 0));
   for (Parameter& parameter : parameters) parameter.name.erase(0, 1);  // golden names have no prefix
@@ -74,9 +74,8 @@ Results run_attention(const SafetensorsFile& file, Precision precision, Kernels 
 }
 
 Results run_model(const SafetensorsFile& file, Precision precision, Kernels kernels) {
-  const DecoderConfig config = model_of(file);
   ParameterList parameters;
-  const Decoder model(parameters, config);
+  const Decoder model(parameters, std::get<DecoderConfig>(model_of(file)));
   Arena arena(parameters, {.precision = precision});
   set_parameters(parameters, arena, file);
   Forward forward;
@@ -92,6 +91,23 @@ Results run_model(const SafetensorsFile& file, Precision precision, Kernels kern
   return results;
 }
 
+Results run_vit(const SafetensorsFile& file, Precision precision, Kernels kernels) {
+  ParameterList parameters;
+  const Vit model(parameters, std::get<VitConfig>(model_of(file)));
+  Arena arena(parameters, {.precision = precision});
+  set_parameters(parameters, arena, file);
+  Forward forward;
+  forward.kernels = kernels;
+  const at::Tensor logits = model(forward, file.read("images").to(arena.master_type()));
+  Results results{{"logits", logits.detach().clone()}};
+  const at::Tensor labels = file.read("labels");
+  const ops::LossSums loss = ops::output_loss(logits, labels, {.kernels = kernels});
+  (loss.objective / labels.numel()).backward();
+  results["loss"] = loss.cross_entropy.detach() / labels.numel();
+  collect_gradients(results, parameters, arena);
+  return results;
+}
+
 // Where the truth is zero by a law (softmax does not see a bias of k), rounding is all there is: the error is then taken relative
 // to the gradient of the same projection's weight.
 double size_of(const SafetensorsFile& file, const std::string& name) {
@@ -100,37 +116,42 @@ double size_of(const SafetensorsFile& file, const std::string& name) {
   return testing::largest(file.read(name.substr(0, name.rfind('.')) + ".weight"));
 }
 
+// The criterion of DESIGN section 7 is for many elements: a bias of eight may be exact in the twin by luck. So fp32 is judged over
+// all tensors of a file together, each relative to its size, and each alone by the bound that the generator holds torch to.
 void compare(const SafetensorsFile& file, Results (*run)(const SafetensorsFile&, Precision, Kernels)) {
   const Results exact = run(file, Precision::fp64, Kernels::reference);
   const Results fast = run(file, Precision::fp32, Kernels::automatic);
   const Results twin = run(file, Precision::fp32, Kernels::reference);
+  std::vector<at::Tensor> all_fast, all_twin, all_truth;
   for (const auto& [name, value] : exact) {
     INFO(name);
     const at::Tensor truth = file.read(name);
     REQUIRE(value.sizes() == truth.sizes());
     const double size = size_of(file, name);
     CHECK(testing::largest(value - truth) <= 1e-10 * size);
-    if (testing::largest(truth) > 1e-12) {
-      CHECK(as_accurate_as(fast.at(name), twin.at(name), truth));
-      CHECK(testing::largest(twin.at(name).to(at::kDouble) - truth) <= 2e-5 * size);  // the bound that the generator holds torch to
-    }
+    if (testing::largest(truth) <= 1e-12) continue;
+    CHECK(testing::largest(fast.at(name).to(at::kDouble) - truth) <= 2e-5 * size);
+    CHECK(testing::largest(twin.at(name).to(at::kDouble) - truth) <= 2e-5 * size);
+    all_fast.push_back(fast.at(name).to(at::kDouble).flatten() / size);
+    all_twin.push_back(twin.at(name).to(at::kDouble).flatten() / size);
+    all_truth.push_back(truth.flatten() / size);
   }
+  CHECK(as_accurate_as(at::cat(all_fast), at::cat(all_twin), at::cat(all_truth)));
 }
 
 }  // namespace
 
 TEST_CASE("an attention block of every preset equals its published implementation", "[unit]") {
   const std::string preset = GENERATE("qwen3", "olmo2", "gemma3", "cohere", "stablelm2", "chameleon", "persimmon", "hunyuan",
-                                      "minimax_m2", "llama4", "nanochat", "henry2020", "ngpt");
+                                      "minimax_m2", "llama4", "nanochat", "henry2020", "ngpt", "timm", "vit22b", "swinv2");
   INFO(preset);
   compare(golden("attention_" + preset), run_attention);
 }
 
 TEST_CASE("the golden block of a preset has the QK-norm and scale that the preset sets", "[unit]") {
   const auto choice = GENERATE(from_range(choices<Preset>.begin(), choices<Preset>.end()));
-  if (choice.value == Preset::timm || choice.value == Preset::vit22b || choice.value == Preset::swinv2) return;
   INFO(choice.name);
-  const DecoderConfig model = model_of(golden(std::string("attention_") + choice.name));
+  const auto model = std::get<DecoderConfig>(model_of(golden(std::string("attention_") + choice.name)));
   QkNormOptions qk_norm;
   ScaleOptions scale;
   apply_preset(choice.value, model.head(), qk_norm, scale);
@@ -142,6 +163,12 @@ TEST_CASE("whole models equal those of transformers: logits, loss and every grad
   const std::string family = GENERATE("gpt2", "llama3", "qwen3", "olmo2", "gemma3");
   INFO(family);
   compare(golden("model_" + family), run_model);
+}
+
+TEST_CASE("vision transformers equal those of timm and transformers: logits, loss and every gradient", "[unit]") {
+  const std::string name = GENERATE("timm_plain", "timm_qk", "timm_map", "timm_map_qk", "22b", "hf");
+  INFO(name);
+  compare(golden("vit_" + name), run_vit);
 }
 
 TEST_CASE("a variant inherits what overrides its model's preset, and may set a preset of its own", "[unit]") {

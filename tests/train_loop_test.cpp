@@ -93,7 +93,7 @@ TEST_CASE("a zero head starts at log vocabulary", "[unit]") {
   model_of(config).init.head = InitHead::automatic;
   const Trained trained = train_into(text.folder() / "run", config);
   Run run(config, {});
-  const double expected = std::log(static_cast<double>(*run.model.config().vocabulary));
+  const double expected = std::log(static_cast<double>(outputs_of(run.config)));
   CHECK(row_with(trained.rows, 0, "valid.loss")->at("valid.loss").get<double>() == Approx(expected).epsilon(1e-6));
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("the smallest of steps, tokens and epochs is the plan", "[unit]") {
   CHECK(Run(config, {}).steps == 6);
   config.epochs = 0.01;
   Run run(config, {});
-  CHECK(run.steps == static_cast<int64_t>(std::ceil(0.01 * static_cast<double>(run.source.epoch_samples()) / 8)));
+  CHECK(run.steps == static_cast<int64_t>(std::ceil(0.01 * static_cast<double>(epoch_samples(run.source)) / 8)));
   CHECK(run.steps < 6);
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("throughput leaves out evaluations and nothing else", "[unit]") {
   report.step(run, 19, result, {});
   const auto rows = rows_of(folder.path() + "/metrics.jsonl");
   REQUIRE(rows.size() == 3);
-  const double training = 19.0 * static_cast<double>(run.tokens_per_step()) / rows[2].at("tokens_per_s").get<double>();
+  const double training = 19.0 * static_cast<double>(run.items_per_step()) / rows[2].at("tokens_per_s").get<double>();
   const auto time = [&](size_t row) { return rows[row].at("time").get<double>(); };
   CHECK(training >= time(1) - time(0));
   CHECK(training <= time(2) - time(0));
@@ -205,7 +205,7 @@ TEST_CASE("an evaluation's attention health is that of its first batch, in howev
 }
 
 TEST_CASE("a progress line never exceeds its width and keeps what matters most", "[unit]") {
-  const ProgressLine line{.step = 1200, .steps = 1800, .loss = 1.4567, .lr = 0.0012, .grad_norm = 0.61, .tokens_per_s = 18500,
+  const ProgressLine line{.step = 1200, .steps = 1800, .loss = 1.4567, .lr = 0.0012, .grad_norm = 0.61, .items_per_s = 18500,
                           .peak_share = 0.43, .seconds_left = 33};
   CHECK(progress_text(line, 200) ==
         "step 1200/1800  loss 1.457  33 s left  18.5 k tok/s  lr 0.00120  norm 0.610  43 % of peak");

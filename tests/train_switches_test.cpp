@@ -37,12 +37,12 @@ const std::map<std::string, Change> changes{
     {"micro_batches", {{"2"}, {}}}, {"precision", {{}, {}}}, {"device", {{"cuda:0"}, {}}}, {"kernels", {{"reference"}, {}}},
     {"model.vocabulary", {{"64"}, {}}}, {"model.context", {{"12"}, {}}}, {"model.width", {{"24"}, {}}},
     {"model.layers", {{"1"}, {}}}, {"model.heads", {{"4"}, {}}}, {"model.kv_heads", {{"1"}, {}}},
-    {"model.head_width", {{"8"}, {}}},
+    {"model.head_width", {{"8"}, {}}}, {"model.block", {{}, {}}}, {"model.drop_path", {{"0.5"}, {}}}, {"model.layer_scale", {{"0.1"}, {}}},
     {"model.norm.kind", {{"layernorm"}, {}}}, {"model.norm.eps", {{"0.1"}, {}}}, {"model.norm.weight", {{"false"}, {}}},
     {"model.norm.bias", {{"true"}, {"model.norm.kind=layernorm"}}}, {"model.norm.zero_centered", {{"true"}, {"optimizer.groups.norm_weight.decay=0.1"}}},
     {"model.norm.cast", {{}, {"precision=bf16", "model.norm.kind=rmsnorm"}}}, {"model.norm.place", {{}, {}}},
     {"model.mlp.kind", {{}, {}}}, {"model.mlp.width", {{"32"}, {}}}, {"model.mlp.bias", {{"true"}, {}}},
-    {"model.position.kind", {{}, {}}}, {"model.position.base", {{"100"}, {}}}, {"model.position.width", {{"4"}, {}}},
+    {"model.position.kind", {{"learned", "none"}, {}}}, {"model.position.base", {{"100"}, {}}}, {"model.position.width", {{"4"}, {}}},
     {"model.position.pairing", {{}, {}}}, {"model.position.scaling.kind", {{}, {"model.position.scaling.original=8"}}},
     {"model.position.scaling.factor", {{"4"}, {"model.position.scaling.kind=linear"}}},
     {"model.position.scaling.low", {{"2"}, {"model.position.scaling={kind: llama3, original: 16}"}}},
@@ -88,9 +88,21 @@ const std::map<std::string, Change> changes{
     {"stability.skip_limit", {{"1"}, {"optimizer.lr=1e30", "optimizer.schedule.kind=constant", "stability.on_nonfinite=skip"}}},
     {"report.every", {{"2"}, {"health.every=0", "health.entropy_every=0"}}}};
 
+// Keys that only a vision transformer or images have, or whose choices differ there.
+const std::map<std::string, Change> vision_changes{
+    {"model.image", {{"8"}, {}}}, {"model.channels", {{"3"}, {}}}, {"model.patch", {{"6"}, {}}}, {"model.classes", {{"5"}, {}}},
+    {"model.class_token", {{"true"}, {}}}, {"model.registers", {{"2"}, {}}},
+    {"model.pool.kind", {{}, {"model.class_token=true"}}}, {"model.pool.norm", {{}, {}}},
+    {"model.pool.qk_norm", {{"true"}, {"model.pool.kind=attention"}}},
+    {"model.position.kind", {{"sincos", "none"}, {}}},
+    {"data.mean", {{"[0.3]"}, {}}}, {"data.std", {{"[0.2]"}, {}}}, {"data.crop", {{"0.5"}, {}}},
+    {"data.augment.flip", {{"true"}, {}}}, {"data.augment.crop_padding", {{"2"}, {}}}, {"data.augment.random_resized_crop", {{"0.3"}, {}}},
+    {"data.on_broken", {{}, {"data.train=BROKEN", "evaluate.sets=[]"}}},
+    {"loss.kind", {{}, {}}}};
+
 const std::map<std::string, std::string> exceptions{
-    {"threads", "only speed may depend on it"},
-    {"model.kind", "one alternative so far"}, {"data.kind", "one alternative so far"},
+    {"threads", "only speed may depend on it"}, {"data.decode_threads", "likewise"},
+    {"model.kind", "the two bases below differ in it"}, {"data.kind", "likewise"},
     {"optimizer.kind", "one alternative so far"},
     {"model.variants", "its keys are those of model.attention and model.position, tested there and by model.pattern"},
     {"optimizer.groups", "seven roles of one struct: tested below, role by role"}};
@@ -103,15 +115,22 @@ class Bench {
     std::ofstream lines("lines.jsonl");
     for (int i = 0; i < 300; ++i) lines << "{\"text\": \"line " << i * i % 97 << " of the tiny text,\\n\"}\n";
     lines.close();
+    const std::string picture = files::read(std::string(QUELL_GOLDEN) + "/images/basn0g08.png");
+    for (const auto& [path, bytes] : {std::pair{"broken/a/good.png", picture}, {"broken/b/bad.png", picture.substr(0, 90)}}) {
+      std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+      std::ofstream(path) << bytes;
+    }
     prepare_tokens({.files = {"lines.jsonl"}, .out = "lines", .tokenizer = "char", .valid = 0.1}, {});
   }
   ~Bench() { std::filesystem::current_path(home_); }
 
   // Everything that can be observed of a run with these settings, as text.
-  std::string observe(Settings settings) {
+  std::string observe(Settings settings, bool vision = false) {
+    const std::vector<std::pair<std::string, std::string>> paths{
+        {"VALID", text_.valid()}, {"TRAIN", text_.train()}, {"LINES", "lines/train"}, {"BROKEN", "broken"}};
     for (std::string& setting : settings) {
-      for (const auto& [word, path] : {std::pair{"VALID", text_.valid()}, {"TRAIN", text_.train()}, {"LINES", std::string("lines/train")}}) {
-        if (const size_t at = setting.find(word); at != std::string::npos) setting.replace(at, 5, path);
+      for (const auto& [word, path] : paths) {
+        if (const size_t at = setting.find(word); at != std::string::npos) setting.replace(at, word.size(), path);
       }
     }
     std::filesystem::remove_all("runs");
@@ -121,7 +140,7 @@ class Bench {
     try {
       RunConfig config;
       try {
-        config = config::load<RunConfig>(config::Source::from_text(base(), "base", overrides));
+        config = config::load<RunConfig>(config::Source::from_text(vision ? vision_base() : base(), "base", overrides));
       } catch (const UsageError& problem) {
         FAIL_CHECK(problem.what());  // a refused setting shows nothing
         return "";
@@ -140,6 +159,12 @@ class Bench {
     return cat("name: bench\nsteps: 4\nthreads: 1\nmodel: {context: 16, width: 32, layers: 2, heads: 2, mlp: {width: 48}, "
                "init: {head: as_matrix}}\ndata: {train: ", text_.train(), ", batch: 8}\nevaluate: {every: 0, batches: 2, sets: [{name: valid, data: ",
                text_.valid(), "}]}\nreport: {every: 1}\n");
+  }
+
+  std::string vision_base() const {
+    return cat("name: bench\nsteps: 4\nthreads: 1\nmodel: {kind: vit, image: 12, channels: 1, patch: 4, width: 32, layers: 2, heads: 2, "
+               "mlp: {width: 48}, init: {head: as_matrix}}\ndata: {kind: images, train: ", images_.train(),
+               ", batch: 8}\nevaluate: {every: 0, batches: 2, sets: [{name: test, data: ", images_.test(), "}]}\nreport: {every: 1}\n");
   }
 
   std::string files_seen() const {
@@ -163,12 +188,14 @@ class Bench {
       Json row = parse_json(line, "metrics");
       row.erase("time");
       row.erase("tokens_per_s");
+      row.erase("images_per_s");
       seen += row.dump() + "\n";
     }
     return seen;
   }
 
   testing::TinyText text_;
+  testing::TinyImages images_;
   std::filesystem::path home_;
 };
 
@@ -190,36 +217,52 @@ Settings with(Settings context, const std::string& key, const std::string& value
   return context;
 }
 
+// Checks one key: each value differs from the base, or, of an enum's choices (one of which is the base), each from all others.
+class Switches {
+ public:
+  Switches(Bench& bench, bool vision) : bench_(bench), vision_(vision) {}
+
+  void check(const config::Key& key, const Change& change) {
+    INFO(key.path);
+    Settings values = change.values;
+    for (const config::ChoiceText& choice : key.type.choices) {
+      if (change.values.empty()) values.push_back(choice.name);
+    }
+    const Settings& context = change.context;
+    if (!bases_.contains(context)) bases_[context] = bench_.observe(context, vision_);
+    const std::string ending = key.path == "stability.on_nonfinite" ? "exit 5" : key.path == "data.on_broken" ? "exit 3" : "exit 0";
+    CHECK(bases_[context].starts_with(ending));
+    std::set<std::string> seen{bases_[context]};
+    for (const std::string& value : values) seen.insert(bench_.observe(with(context, key.path, value), vision_));
+    CHECK(seen.size() == (change.values.empty() ? values.size() : values.size() + 1));
+  }
+
+ private:
+  Bench& bench_;
+  bool vision_;
+  std::map<Settings, std::string> bases_;  // contexts are shared by many keys
+};
+
 }  // namespace
 
 TEST_CASE("every key of the run file changes something that can be observed", "[unit]") {
   REQUIRE(exceptions.size() <= 10);
   Bench bench;
-  std::map<Settings, std::string> bases;  // contexts are shared by many keys
+  Switches text(bench, false), vision(bench, true);
   std::set<std::string> met;
   for (const config::Key& key : config::keys_of<RunConfig>()) {
-    met.insert(key.path);
-    if (config::is_section(key.type) || excepted(key.path)) continue;
+    if (!met.insert(key.path).second || config::is_section(key.type) || excepted(key.path)) continue;
     INFO(key.path);
-    const auto found = changes.find(key.path);
-    REQUIRE(found != changes.end());
-    Settings values = found->second.values;
-    if (values.empty()) {
-      for (const config::ChoiceText& choice : key.type.choices) values.push_back(choice.name);
-    }
-    const Settings& context = found->second.context;
-    if (!bases.contains(context)) bases[context] = bench.observe(context);
-    const bool ends_badly = key.path == "stability.on_nonfinite";
-    CHECK(bases[context].starts_with(ends_badly ? "exit 5" : "exit 0"));
-    std::set<std::string> seen{bases[context]};
-    for (const std::string& value : values) seen.insert(bench.observe(with(context, key.path, value)));
-    // All of an enum's choices differ from one another (one of them is the base); a value differs from the base.
-    const size_t expected = found->second.values.empty() ? values.size() : values.size() + 1;
-    CHECK(seen.size() == expected);
+    const auto found = changes.find(key.path), found_vision = vision_changes.find(key.path);
+    REQUIRE((found != changes.end() || found_vision != vision_changes.end()));
+    if (found != changes.end()) text.check(key, found->second);
+    if (found_vision != vision_changes.end()) vision.check(key, found_vision->second);
   }
-  for (const auto& [key, change] : changes) {
-    INFO(key);
-    CHECK(met.contains(key));
+  for (const auto* table : {&changes, &vision_changes}) {
+    for (const auto& [key, change] : *table) {
+      INFO(key);
+      CHECK(met.contains(key));
+    }
   }
 }
 

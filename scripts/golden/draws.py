@@ -7,6 +7,7 @@ different energy, so that statistics over the wrong axis, a forgotten eps or a s
 import numpy as np
 import torch
 
+import schema
 from files import generator
 
 Q_ENERGY = (0.02, 1.0, 8.0, 0.3)
@@ -44,8 +45,8 @@ def _one(file, name, shape, model):
 
 
 def _energy(name, module, model, shape):
-    section = model["pool"] if name.startswith("pool.") else model["attention"]
-    if module not in ("q", "k") or section["qk_norm"]["kind"] == "none":
+    qk_norm = schema.pool_qk_norm(model) if name.startswith("pool.") else model["attention"]["qk_norm"]
+    if module not in ("q", "k") or qk_norm["kind"] == "none":
         return 1.0
     energy = Q_ENERGY if module == "q" else K_ENERGY[model["kv_heads"]]
     rows = np.repeat(np.array(energy), model["head_width"])

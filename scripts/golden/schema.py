@@ -125,11 +125,10 @@ def _norm_shapes(name, model):
 
 
 def vit(*, width, heads, mlp, norm, attention, pool, **rest):
-    """`pool`: kind is token | average | attention; norm_place says whether the final norm is taken of the tokens or of
-    what pooling gives. `block` parallel: one norm, attention and MLP of its result, one LayerScale of their sum."""
+    """`block` parallel: one norm, attention and MLP of its result, one LayerScale of their sum."""
     rest = dict(
-        image=12, patch=4, channels=3, classes=10, layers=2, class_token=True, registers=0, block="serial",
-        layer_scale=False, norm_place="before_pool",
+        image=12, patch=4, channels=3, classes=10, layers=2, class_token=True, registers=0, block="sequential",
+        layer_scale="none",
     ) | rest  # fmt: skip
     return dict(
         kind="vit", **rest, width=width, heads=heads, kv_heads=heads, head_width=width // heads, norm=norm, mlp=mlp,
@@ -151,18 +150,22 @@ def vit_shapes(model):
 
 def _vit_block_shapes(model):
     shapes = _block_shapes(model)
-    if model["layer_scale"]:
+    if model["layer_scale"] != "none":
         shapes |= {"attention_scale": (model["width"],), "mlp_scale": (model["width"],)}
     if model["block"] == "parallel":
         shapes = {key: shape for key, shape in shapes.items() if not key.startswith(("mlp_norm", "mlp_scale"))}
     return shapes
 
 
+def pool_qk_norm(model):
+    return model["attention"]["qk_norm"] if model["pool"]["qk_norm"] else dict(kind="none")
+
+
 def _pool_shapes(model):
     pool, width = model["pool"], model["width"]
     if pool["kind"] != "attention":
         return {}
-    inner = model | dict(attention=attention(pool["qk_norm"], bias="all"), mlp=pool["mlp"])
+    inner = model | dict(attention=attention(pool_qk_norm(model), bias="all"))
     block = {name.removeprefix("attention."): shape for name, shape in _block_shapes(inner).items()}
     names = {key.replace("mlp_norm", "norm"): shape for key, shape in block.items() if "attention_norm" not in key}
     return {"pool.probe": (width,)} | {f"pool.{name}": shape for name, shape in names.items()}
@@ -172,5 +175,5 @@ def vit_unseen(model):
     names = unseen(model["attention"]["qk_norm"])
     zero = [f"blocks.{i}.attention.{name}" for i in range(model["layers"]) for name in names]
     if model["pool"]["kind"] == "attention":
-        zero += [f"pool.{name}" for name in unseen(model["pool"]["qk_norm"])]
+        zero += [f"pool.{name}" for name in unseen(pool_qk_norm(model))]
     return [name for name in zero if name in vit_shapes(model)]

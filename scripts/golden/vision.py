@@ -41,5 +41,4 @@ def generate(family):
     tensors = {**parameters, **outputs, **{f"grad.{key}": value for key, value in gradients.items()}}
     tensors |= dict(images=images, labels=labels)
     metadata = {"model": schema.text(model), "zero_gradients": zero, "timm": version("timm"), **about}
-    metadata |= dict(pool=model["pool"]["kind"], norm_place=model["norm_place"])
     return files.write(name, tensors, metadata), report

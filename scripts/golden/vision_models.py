@@ -17,11 +17,9 @@ WIDTH, HEADS = 32, 4
 NONE = dict(kind="none")
 
 
-def _vit(qk=NONE, *, bias="all", norm_bias=True, eps=1e-6, mlp_width=64, pool="token", pool_qk=NONE, **rest):
+def _vit(qk=NONE, *, bias="all", norm_bias=True, eps=1e-6, mlp_width=64, pool="token", pool_norm="before", pool_qk=False, **rest):
     norm = schema.norm("layernorm", eps, "weight_then_cast", bias=norm_bias)
-    pooling = dict(kind=pool)
-    if pool == "attention":
-        pooling |= dict(qk_norm=pool_qk, mlp=dict(kind="gelu", width=mlp_width, bias=True))
+    pooling = dict(kind=pool, norm=pool_norm, qk_norm=pool_qk)
     return schema.vit(
         width=WIDTH, heads=HEADS, norm=norm, mlp=dict(kind="gelu", width=mlp_width, bias=True),
         attention=schema.attention(qk, bias=bias, causal=False), pool=pooling, **rest,
@@ -42,7 +40,7 @@ def _timm(model, positions, **options):
             mlp_ratio=model["mlp"]["width"] / WIDTH, class_token=model["class_token"],
             reg_tokens=model["registers"], no_embed_class=not positions, **options,
         )  # fmt: skip
-        if model["pool"].get("qk_norm", NONE) != NONE:
+        if model["pool"]["qk_norm"]:
             module.attn_pool = AttentionPoolLatent(
                 WIDTH, num_heads=HEADS, mlp_ratio=model["mlp"]["width"] / WIDTH, qk_norm=True, norm_layer=LayerNorm
             )
@@ -57,11 +55,11 @@ def _timm(model, positions, **options):
         shape = (WIDTH, model["channels"], model["patch"], model["patch"])
         theirs |= {"patch_embed.proj.weight": ours["patch.weight"].reshape(shape)}
         theirs |= {"patch_embed.proj.bias": ours["patch.bias"]}
-        block = _parallel_block if model["block"] == "parallel" else _serial_block
+        block = _parallel_block if model["block"] == "parallel" else _sequential_block
         for i in range(model["layers"]):
             inside = _inside(ours, f"blocks.{i}.")
             theirs |= {f"blocks.{i}.{name}": value for name, value in block(inside).items()}
-        norm = "norm" if model["norm_place"] == "before_pool" else "fc_norm"
+        norm = "norm" if model["pool"]["norm"] == "before" else "fc_norm"
         theirs |= _renamed(ours, {"norm": norm, "head": "head"})
         theirs |= {f"attn_pool.{name}": value for name, value in _pool(_inside(ours, "pool.")).items()}
         return theirs
@@ -79,7 +77,7 @@ def _renamed(ours, names):
     return {other: ours[mine] for mine, other in pairs if mine in ours}
 
 
-def _serial_block(ours):
+def _sequential_block(ours):
     names = {"attention_norm": "norm1", "mlp_norm": "norm2", "mlp.up": "mlp.fc1", "mlp.down": "mlp.fc2"}
     names |= {"attention.out": "attn.proj", "attention.q_norm": "attn.q_norm", "attention.k_norm": "attn.k_norm"}
     theirs = _renamed(ours, names)
@@ -112,7 +110,7 @@ def timm_plain():
 
 def timm_qk():
     model = _vit(
-        _qk(), channels=1, registers=2, layer_scale=True, pool="average", norm_place="after_pool", mlp_width=128
+        _qk(), channels=1, registers=2, layer_scale=1.0, pool="mean", pool_norm="after", mlp_width=128
     )
     note = "timm takes the mean of the patches alone, and its final norm (fc_norm) of that mean"
     made = _timm(model, positions=True, qk_norm=True, init_values=0.1, global_pool="avg")
@@ -127,7 +125,7 @@ def timm_map():
 
 
 def timm_map_qk():
-    model = _vit(_qk(), image=8, registers=1, layer_scale=True, pool="attention", pool_qk=_qk())
+    model = _vit(_qk(), image=8, registers=1, layer_scale=1.0, pool="attention", pool_qk=True)
     note = "the pooling made apart, by timm's AttentionPoolLatent with qk_norm on; it sees the patches alone"
     made = _timm(model, positions=False, qk_norm=True, init_values=0.1, global_pool="map")
     return model, *made, dict(preset="timm", note=note)
@@ -135,7 +133,7 @@ def timm_map_qk():
 
 def vit_22b():
     model = _vit(
-        _qk(bias=False), bias="out", norm_bias=False, mlp_width=96, block="parallel", layer_scale=True, registers=1
+        _qk(bias=False), bias="out", norm_bias=False, mlp_width=96, block="parallel", layer_scale=1.0, registers=1
     )
     note = "timm's norms have biases by default; here norm_layer is LayerNorm with bias=False, as the paper has it"
     made = _timm(

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <variant>
 
 #include "data/batch.h"
 #include "data/tokens.h"
@@ -33,8 +32,6 @@ void describe(V& v, TokenData& c) {
   v.field("type", c.type, help("Integer type of a raw .bin file."));
   v.field("cross_documents", c.cross_documents, help("Whether a target or attention may cross a document's border."));
 }
-
-using DataConfig = std::variant<TokenData>;
 
 // Plain memory that one thread fills and another turns into tensors.
 struct HostBatch {

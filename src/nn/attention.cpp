@@ -26,7 +26,7 @@ void add_entropy(LayerHealth& health, const at::Tensor& entropy_BHT, const ops::
 
 }  // namespace
 
-Attention::Attention(ParameterList& into, const std::string& name, int64_t unit, int64_t layer, const DecoderConfig& model,
+Attention::Attention(ParameterList& into, const std::string& name, int64_t unit, int64_t layer, const TransformerConfig& model,
                      const VariantConfig& block)
     : layer_(layer),
       heads_(model.heads),
@@ -35,8 +35,8 @@ Attention::Attention(ParameterList& into, const std::string& name, int64_t unit,
       config_(block.attention),
       rotary_(block.position, model.head()) {
   const Initial matrix = initial_matrix(model, model.width);
-  const bool qkv_bias = config_.bias != AttentionBias::none;
-  const bool out_bias = config_.bias == AttentionBias::all;
+  const bool qkv_bias = has_qkv_bias(config_.bias);
+  const bool out_bias = has_out_bias(config_.bias);
   q_ = Linear(into, name + ".q", unit, model.width, heads_ * head_width_, qkv_bias, matrix);
   k_ = Linear(into, name + ".k", unit, model.width, kv_heads_ * head_width_, qkv_bias, matrix);
   v_ = Linear(into, name + ".v", unit, model.width, kv_heads_ * head_width_, qkv_bias, matrix);

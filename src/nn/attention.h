@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "nn/config.h"
+#include "nn/transformer_config.h"
 #include "nn/forward.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
@@ -17,7 +17,7 @@ namespace quell {
 class Attention {
  public:
   // `name` is the prefix of the parameters' names ("blocks.3.attention").
-  Attention(ParameterList& into, const std::string& name, int64_t unit, int64_t layer, const DecoderConfig& model,
+  Attention(ParameterList& into, const std::string& name, int64_t unit, int64_t layer, const TransformerConfig& model,
             const VariantConfig& block);
 
   // x_BTC -> [B, T, C].

@@ -1,110 +1,70 @@
-// Checks that need more than one key, and how the pattern assigns variants to layers.
 #include "nn/config.h"
-
-#include <regex>
 
 #include "base/text.h"
 
 namespace quell {
 namespace {
 
-struct PatternItem {
-  std::string name;
-  int64_t count = 1;
-};
-
-// "local x5" or "local".
-Optional<PatternItem> parse_item(const std::string& text) {
-  static const std::regex form("([A-Za-z_][A-Za-z0-9_]*)( +x([1-9][0-9]{0,3}))?");
-  std::smatch match;
-  if (!std::regex_match(text, match, form)) return std::nullopt;
-  return PatternItem{match[1].str(), match[3].matched ? std::stoll(match[3].str()) : 1};
-}
-
-bool is_base(const std::string& name) { return name == "base"; }
-
-void check_pattern(Problems& problems, const DecoderConfig& c) {
-  std::vector<std::string> names{"base"};
-  for (const auto& [name, variant] : c.variants) names.push_back(name);
-  for (size_t i = 0; i < c.pattern.size(); ++i) {
-    const auto item = parse_item(c.pattern[i]);
-    const std::string key = cat("pattern.", i);
-    if (!item) {
-      problems.add(key, cat("\"", c.pattern[i], "\" is not a variant with an optional count"), "like: local x5");
-    } else if (!is_base(item->name) && !c.variants.contains(item->name)) {
-      problems.add(key, cat("there is no variant ", item->name), "allowed: " + join(names, ", "));
-    }
-  }
-  if (!c.variants.empty() && c.pattern.empty()) {
-    problems.add("variants", "no layer takes them", "name them in model.pattern");
-  }
-  if (c.variants.contains("base")) problems.add("variants.base", "the name is taken by model.attention", "choose another name");
-}
-
-// What an attention block demands of the model around it; `at` is its path with a final dot, or "" for none.
-void check_attention(Problems& problems, const DecoderConfig& c, const VariantConfig& block, const std::string& attention,
-                     const std::string& position) {
-  const QkNormOptions& norm = block.attention.qk_norm;
-  if (norm.tie_qk && c.heads != c.kv() && (norm.weight == NormWeight::per_head || norm.weight == NormWeight::projection)) {
-    problems.add(attention + "qk_norm.tie_qk",
-                 cat("a ", name_of(norm.weight), " weight cannot be shared by ", c.heads, " query and ", c.kv(), " key heads"),
-                 "set model.kv_heads to model.heads, or qk_norm.weight to shared");
-  }
-  const int64_t rotated = block.position.width.value_or(c.head());
-  if (block.position.kind == PositionKind::rope && (rotated > c.head() || rotated % 2 != 0)) {
-    problems.add(position + "width", cat("the rotary width ", rotated, " must be even and at most the head width ", c.head()),
-                 "set it to an even number, or change model.head_width");
+// A patch has neighbours in two directions; what is said of positions in a row would mean something else there.
+void check_no_order(Problems& problems, const AttentionConfig& attention, const PositionConfig& position, const std::string& at) {
+  if (attention.causal) problems.add(at + "causal", "patches have no order", "set it to false");
+  if (attention.window) problems.add(at + "window", "a window over patches in reading order is no neighbourhood", "leave it out");
+  if (position.kind == PositionKind::rope) {
+    problems.add(at.empty() || at == "attention." ? "position.kind" : at + "position.kind", "rope rotates by a place in a row, which patches do not have",
+                 "allowed: learned, sincos, none");
   }
 }
 
 }  // namespace
 
-int64_t DecoderConfig::mlp_width() const {
-  if (mlp.width) return *mlp.width;
-  if (!is_gated(mlp.kind)) return 4 * width;
-  return (width * 8 / 3 + 31) / 32 * 32;
-}
-
-void check(Problems& problems, const NormConfig& c) {
-  if (c.kind == NormKind::none || c.kind == NormKind::l2) {
-    problems.add("kind", cat(name_of(c.kind), " is for qk_norm only"), "allowed: layernorm, rmsnorm");
-  }
-  if (c.bias && c.kind != NormKind::layernorm) problems.add("bias", "only layernorm has a bias", "set norm.kind to layernorm");
-  if (c.bias && !c.weight) problems.add("bias", "a bias needs a weight", "set norm.weight to true");
-  if (c.zero_centered && !c.weight) problems.add("zero_centered", "there is no weight to centre", "set norm.weight to true");
-}
-
 void check(Problems& problems, const DecoderConfig& c) {
-  if (!c.head_width && c.width % c.heads != 0) {
-    problems.add("heads", cat(c.heads, " does not divide model.width ", c.width), "choose a divisor, or set model.head_width");
-  }
-  if (c.kv() > c.heads || c.heads % c.kv() != 0) {
-    problems.add("kv_heads", cat(c.kv(), " does not divide model.heads ", c.heads), "choose a divisor of model.heads");
-  }
+  check(problems, static_cast<const TransformerConfig&>(c));
   if (c.output.tied && c.init.head == InitHead::zero) {
     problems.add("init.head", "zero would make the tied embedding zero", "set it to as_matrix or auto, or output.tied to false");
   }
-  check_attention(problems, c, {c.attention, c.position}, "attention.", "position.");
-  for (const auto& [name, variant] : c.variants) {
-    const std::string at = "variants." + name + ".";
-    check_attention(problems, c, variant, at, at + "position.");
-    const bool learned = variant.position.kind == PositionKind::learned;
-    if (learned != (c.position.kind == PositionKind::learned)) {
-      problems.add(at + "position.kind", "learned positions belong to the whole model", "set model.position.kind instead");
-    }
+  if (c.position.kind == PositionKind::sincos) {
+    problems.add("position.kind", "sincos is of rows and columns, which text does not have", "allowed: rope, learned, none");
   }
-  check_pattern(problems, c);
 }
 
-VariantConfig layer_variant(const DecoderConfig& config, int64_t layer) {
-  std::vector<std::string> names;
-  for (const std::string& text : config.pattern) {
-    const PatternItem item = *parse_item(text);
-    names.insert(names.end(), static_cast<size_t>(item.count), item.name);
-  }
-  if (names.empty()) return {config.attention, config.position};
-  const std::string& name = names[static_cast<size_t>(layer) % names.size()];
-  return is_base(name) ? VariantConfig{config.attention, config.position} : config.variants.at(name);
+VitConfig::VitConfig() {
+  norm.kind = NormKind::layernorm;
+  norm.bias = true;
+  mlp = {.kind = MlpKind::gelu, .width = std::nullopt, .bias = true};
+  position.kind = PositionKind::learned;
+  attention.causal = false;
+  attention.bias = AttentionBias::all;
+  init.kind = InitKind::vit;
+  init.residual = InitResidual::as_matrix;
 }
+
+void check(Problems& problems, const VitConfig& c) {
+  check(problems, static_cast<const TransformerConfig&>(c));
+  if (c.channels == 2) problems.add("channels", "2 is neither grey nor colour", "allowed: 1, 3");
+  if (c.image % c.patch != 0) {
+    problems.add("patch", cat(c.patch, " does not divide model.image ", c.image), "choose a divisor, or another image size");
+  }
+  if (c.pool.kind == PoolKind::token && !c.class_token) {
+    problems.add("pool.kind", "there is no class token to read", "set model.class_token to true, or pool.kind to mean or attention");
+  }
+  if (c.position.kind == PositionKind::sincos && c.width % 4 != 0) {
+    problems.add("position.kind", cat("sincos splits the width ", c.width, " into four parts"), "choose a multiple of 4 for model.width");
+  }
+  if (c.pool.qk_norm && c.pool.kind != PoolKind::attention) {
+    problems.add("pool.qk_norm", cat("pool.kind ", name_of(c.pool.kind), " has no query"), "set it to false, or pool.kind to attention");
+  }
+  check_no_order(problems, c.attention, c.position, "attention.");
+  for (const auto& [name, variant] : c.variants) check_no_order(problems, variant.attention, variant.position, "variants." + name + ".");
+}
+
+const TransformerConfig& transformer(const ModelConfig& config) {
+  return std::visit([](const auto& c) -> const TransformerConfig& { return c; }, config);
+}
+TransformerConfig& transformer(ModelConfig& config) {
+  return std::visit([](auto& c) -> TransformerConfig& { return c; }, config);
+}
+
+int64_t sequence_length(const DecoderConfig& config) { return config.context; }
+int64_t sequence_length(const VitConfig& config) { return config.tokens(); }
 
 }  // namespace quell

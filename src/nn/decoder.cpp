@@ -13,7 +13,7 @@ Decoder::Decoder(ParameterList& into, const DecoderConfig& config) : config_(con
     position_ = into.add("position.weight", Role::embedding, 0, {config.context, config.width}, initial_embedding(config));
   }
   if (config.embedding.norm) embedding_norm_ = Norm(into, "embedding_norm", 0, config.norm, config.width);
-  for (int64_t layer = 0; layer < config.layers; ++layer) blocks_.emplace_back(into, layer, layer + 1, config);
+  trunk_ = Trunk(into, config);
   norm_ = Norm(into, "norm", head_unit, config.norm, config.width);
   output_ = config.output.tied ? embedding_
                                : into.add("output.weight", Role::output, head_unit, {vocabulary, config.width},
@@ -31,11 +31,7 @@ at::Tensor Decoder::embed(const Forward& forward, const at::Tensor& tokens_BT) c
 }
 
 at::Tensor Decoder::operator()(const Forward& forward, const at::Tensor& tokens_BT) const {
-  at::Tensor x_BTC = embed(forward, tokens_BT);
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    x_BTC = forward.around(static_cast<int64_t>(i) + 1, x_BTC, [&](const at::Tensor& x) { return blocks_[i](forward, x); });
-  }
-  return norm_(x_BTC, forward.kernels);
+  return norm_(trunk_(forward, embed(forward, tokens_BT)), forward.kernels);
 }
 
 at::Tensor Decoder::logits(const at::Tensor& x_NC, Kernels kernels) const {

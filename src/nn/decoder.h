@@ -3,11 +3,9 @@
 // Shapes: B batch, T position, C width, V vocabulary, N = B * T.
 #pragma once
 
-#include <vector>
-
-#include "nn/block.h"
 #include "nn/config.h"
 #include "nn/forward.h"
+#include "nn/trunk.h"
 #include "tensors/parameter.h"
 
 namespace quell {
@@ -23,7 +21,7 @@ class Decoder {
   at::Tensor logits(const at::Tensor& x_NC, Kernels kernels) const;
 
   const DecoderConfig& config() const { return config_; }
-  const std::vector<Block>& blocks() const { return blocks_; }
+  const std::vector<Block>& blocks() const { return trunk_.blocks(); }
 
  private:
   at::Tensor embed(const Forward& forward, const at::Tensor& tokens_BT) const;
@@ -32,9 +30,9 @@ class Decoder {
   Parameter* embedding_;
   Parameter* position_ = nullptr;
   Norm embedding_norm_;
-  std::vector<Block> blocks_;
+  Trunk trunk_;
   Norm norm_;
-  Parameter* output_;
+  Parameter* output_ = nullptr;
 };
 
 }  // namespace quell

@@ -32,6 +32,7 @@ constexpr uint64_t embedding = 0;
 constexpr uint64_t attention_weights(int64_t layer) { return static_cast<uint64_t>(3 * layer) + 1; }
 constexpr uint64_t attended(int64_t layer) { return static_cast<uint64_t>(3 * layer) + 2; }
 constexpr uint64_t transformed(int64_t layer) { return static_cast<uint64_t>(3 * layer) + 3; }
+constexpr uint64_t path(uint64_t place) { return place | uint64_t{1} << 63; }  // of the drop path beside a dropout
 }  // namespace places
 
 // The key of the draws at a place; the sample's index is joined to it by tensors/fill.h's dropout_masks.
@@ -40,5 +41,8 @@ uint64_t dropout_key(const Forward& forward, uint64_t place);
 // x with elements dropped in training: the mask of sample b is a function of (dropout_key, samples_B[b], place), so it does not
 // depend on how a batch is cut into micro-batches or ranks. x is [B, ...]; `place`: see above.
 at::Tensor dropout(const Forward& forward, const at::Tensor& x, double probability, uint64_t place);
+
+// The same with one draw a sample: all of x[b], or nothing.
+at::Tensor drop_path(const Forward& forward, const at::Tensor& x, double probability, uint64_t place);
 
 }  // namespace quell

@@ -5,7 +5,7 @@
 
 namespace quell {
 
-Mlp::Mlp(ParameterList& into, const std::string& name, int64_t unit, const DecoderConfig& model) : kind_(model.mlp.kind) {
+Mlp::Mlp(ParameterList& into, const std::string& name, int64_t unit, const TransformerConfig& model) : kind_(model.mlp.kind) {
   const int64_t hidden = model.mlp_width();
   const Initial matrix = initial_matrix(model, model.width);
   if (is_gated(kind_)) gate_ = Linear(into, name + ".gate", unit, model.width, hidden, model.mlp.bias, matrix);

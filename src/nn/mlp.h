@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "nn/config.h"
+#include "nn/transformer_config.h"
 #include "nn/forward.h"
 #include "nn/linear.h"
 
@@ -11,11 +11,12 @@ namespace quell {
 
 class Mlp {
  public:
-  Mlp(ParameterList& into, const std::string& name, int64_t unit, const DecoderConfig& model);
+  Mlp() = default;
+  Mlp(ParameterList& into, const std::string& name, int64_t unit, const TransformerConfig& model);
   at::Tensor operator()(const Forward& forward, const at::Tensor& x_BTC) const;
 
  private:
-  MlpKind kind_;
+  MlpKind kind_ = MlpKind::gelu;
   Linear gate_, up_, down_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "nn/config.h"
+#include "nn/transformer_config.h"
 #include "ops/norm.h"
 #include "tensors/parameter.h"
 

@@ -1,7 +1,7 @@
 // The rotary embedding of one layer, with its table of sines and cosines kept from call to call.
 #pragma once
 
-#include "nn/config.h"
+#include "nn/transformer_config.h"
 #include "ops/rotary.h"
 
 namespace quell {

@@ -148,8 +148,28 @@ void require_fitting(const at::Tensor& logits_NV, const at::Tensor& targets_N) {
 
 }  // namespace
 
+namespace {
+
+at::Tensor count_top5(const at::Tensor& logits_NV, const at::Tensor& targets_N) {
+  at::NoGradGuard no_gradients;
+  const at::Tensor scored = targets_N != ignored_target;
+  const at::Tensor target_N1 = logits_NV.gather(1, targets_N.clamp_min(0).unsqueeze(1));
+  return (logits_NV > target_N1).sum(1).lt(5).logical_and(scored).sum();
+}
+
+}  // namespace
+
 LossSums output_loss(const at::Tensor& logits_NV, const at::Tensor& targets_N, const LossOptions& options) {
+  if (options.top5) {
+    LossOptions rest = options;
+    rest.top5 = false;
+    LossSums sums = output_loss(logits_NV, targets_N, rest);
+    sums.top5 = count_top5(logits_NV, targets_N);
+    return sums;
+  }
   require_fitting(logits_NV, targets_N);
+  // Of classes, of which there are few beside a vocabulary: the plain formula is fast enough.
+  if (options.kind == LossKind::sigmoid) return reference::output_loss(logits_NV, targets_N, options);
   if (runs_twin(options.kernels, logits_NV, "output_loss")) {
     return reference::output_loss(logits_NV, targets_N, options);
   }

@@ -3,6 +3,8 @@
 //   ce       = lse - (1 - s) * logit[target] - s * mean(logits)         (s: label smoothing)
 //   z term   = z * lse^2                                                 (PaLM)
 //   max-z    = max_z * (largest logit)^2                                 (Baichuan 2; the gradient goes to the largest logit)
+// or, with kind sigmoid and targets t = 1 - s + s/V for the target's class and s/V for the others,
+//   ce       = sum over classes of softplus(logit) - t * logit
 // with logits soft-capped first where asked: c * tanh(x / c). Computed in fp32 (fp64 for fp64). A coefficient of 0 removes its
 // term: the result is equal in every bit to no term.
 #pragma once
@@ -19,10 +21,12 @@ namespace quell::ops {
 inline constexpr int64_t ignored_target = -1;
 
 struct LossOptions {
+  LossKind kind = LossKind::softmax;
   double label_smoothing = 0;
   double z = 0;
   double max_z = 0;
   std::optional<double> softcap = std::nullopt;
+  bool top5 = false;  // count the targets among the five largest logits
   Kernels kernels = Kernels::automatic;
 };
 
@@ -32,6 +36,7 @@ struct LossSums {
   at::Tensor cross_entropy, z, max_z;  // the parts as added (the last two undefined where their coefficient is 0)
   at::Tensor log_z_sum, log_z_max;
   at::Tensor correct;      // targets that are the largest logit (the first of equal ones)
+  at::Tensor top5;         // targets that fewer than five logits exceed; undefined where not asked for
   at::Tensor count;        // scored targets, int64
 };
 

@@ -11,6 +11,12 @@ namespace quell {
 
 // ---- norms ------------------------------------------------------------------------------------------------------------
 
+enum class LossKind { softmax, sigmoid };
+template <>
+inline constexpr auto choices<LossKind> = std::array{
+    Choice{LossKind::softmax, "softmax", "cross entropy of the softmax over all classes"},
+    Choice{LossKind::sigmoid, "sigmoid", "the sum over classes of the binary cross entropy of each (ViT-22B)"}};
+
 enum class NormKind { none, layernorm, rmsnorm, l2 };
 template <>
 inline constexpr auto choices<NormKind> = std::array{

@@ -22,7 +22,8 @@ LossSums output_loss(const at::Tensor& logits_NV, const at::Tensor& targets_N, c
   const at::Tensor lse_N = at::logsumexp(x_NV, 1);
   // Before the cap, which may round different logits to equal ones.
   const at::Tensor largest_N1 = raw_NV.detach().argmax(1, /*keepdim=*/true);
-  at::Tensor ce_N = lse_N - (1 - options.label_smoothing) * x_NV.gather(1, target_N1).squeeze(1);
+  at::Tensor ce_N = options.kind == LossKind::sigmoid ? at::softplus(x_NV).sum(1) : lse_N;
+  ce_N = ce_N - (1 - options.label_smoothing) * x_NV.gather(1, target_N1).squeeze(1);
   if (options.label_smoothing != 0) ce_N = ce_N - options.label_smoothing * x_NV.mean(1);
 
   LossSums sums;

@@ -64,16 +64,18 @@ void generate(const GenerateOptions& options, const std::function<void(const std
   check(options.sample);
   if (!files::is_folder(options.run)) throw UsageError(options.run + ": no such folder; give the folder of a run, like runs/text_small");
   const std::string config_path = require_file(options.run, "config.yaml", "run");
+  const auto config = config::load<RunConfig>(config::Source::from_file(config_path));
+  const auto* decoder = std::get_if<DecoderConfig>(&config.model);
+  if (decoder == nullptr) throw UsageError(options.run + ": a vision transformer writes no text");
   const std::string vocabulary_path = require_file(options.run, "vocabulary.json", "vocabulary: its data were token ids without text");
   const std::string weights_path = require_file(options.run, "weights.safetensors", "weights: the run has not ended");
-  const auto config = config::load<RunConfig>(config::Source::from_file(config_path));
   const Vocabulary vocabulary = Vocabulary::from_json(parse_json(files::read(vocabulary_path, 64 << 20), vocabulary_path),
                                                       vocabulary_path);
   const std::vector<uint32_t> ids = prompt_ids(vocabulary, options.prompt);  // before the weights, which may take long
   prepare_process(config);
 
   ParameterList parameters;
-  const Decoder model(parameters, std::get<DecoderConfig>(config.model));
+  const Decoder model(parameters, *decoder);
   Arena arena(parameters, {.precision = config.precision, .world = 1, .device = at::kCPU});
   load_weights(weights_path, parameters, arena);
 

@@ -49,7 +49,7 @@ void check_sets(Problems& problems, const EvaluateConfig& c) {
 
 // kernels: fused is an error where some layer's attention has no fused kernel.
 void check_kernels(Problems& problems, const RunConfig& c) {
-  const auto& model = std::get<DecoderConfig>(c.model);
+  const TransformerConfig& model = transformer(c.model);
   for (int64_t layer = 0; layer < model.layers; ++layer) {
     std::string reason;
     if (attention_path(c, layer_variant(model, layer).attention, &reason) == ops::AttentionPath::flash) continue;
@@ -58,7 +58,24 @@ void check_kernels(Problems& problems, const RunConfig& c) {
   }
 }
 
+// A decoder reads tokens, a vision transformer images; what only one of them can do is refused for the other.
+void check_kinds(Problems& problems, const RunConfig& c) {
+  const bool vit = std::holds_alternative<VitConfig>(c.model), images = std::holds_alternative<ImageData>(c.data);
+  if (vit != images) {
+    problems.add("data.kind", vit ? "a vision transformer reads images" : "a decoder reads tokens", vit ? "set data.kind to images" : "set data.kind to tokens");
+  }
+  if (vit && c.tokens) problems.add("tokens", "images are not counted in tokens", "set steps or epochs");
+  if (vit && c.evaluate.sample > 0) problems.add("evaluate.sample", "a vision transformer writes no text", "set it to 0");
+  if (!vit && c.loss.kind == LossKind::sigmoid) problems.add("loss.kind", "sigmoid is for classes of images", "set it to softmax");
+}
+
 }  // namespace
+
+void check(Problems& problems, const LossConfig& c) {
+  if (c.kind != LossKind::sigmoid) return;
+  if (c.z > 0) problems.add("z", "a sigmoid has no denominator to bound", "set it to 0");
+  if (c.max_z > 0) problems.add("max_z", "it bounds the largest logit of a softmax", "set it to 0");
+}
 
 ops::AttentionPath attention_path(const RunConfig& config, const AttentionConfig& attention, std::string* reason) {
   ops::AttentionSpec spec;
@@ -70,26 +87,29 @@ ops::AttentionPath attention_path(const RunConfig& config, const AttentionConfig
 }
 
 void apply_preset_groups(RunConfig& config) {
-  const auto& decoder = std::get<DecoderConfig>(config.model);
-  if (!decoder.attention.preset) return;
-  if (const auto decay = preset_qk_norm_decay(*decoder.attention.preset)) config.optimizer.groups.qk_norm_weight.decay = decay;
+  const Optional<Preset> preset = transformer(config.model).attention.preset;
+  if (!preset) return;
+  if (const auto decay = preset_qk_norm_decay(*preset)) config.optimizer.groups.qk_norm_weight.decay = decay;
 }
 
 void check(Problems& problems, const RunConfig& c) {
   static const std::regex device("auto|cpu|cuda:[0-9]{1,3}");
   static const std::regex folder("[A-Za-z0-9][A-Za-z0-9._-]*");
-  const auto& data = std::get<TokenData>(c.data);
   if (c.name.empty()) {
     problems.add("name", "the run has no name", "write name: ..., after which its folder is called");
   } else if (!std::regex_match(c.name, folder)) {
     problems.add("name", cat("\"", c.name, "\" cannot name a folder"), "allowed: letters, digits, '.', '_' and '-'");
   }
   if (!std::regex_match(c.device, device)) problems.add("device", cat("\"", c.device, "\" is no device"), "allowed: auto, cpu, cuda:N");
-  if (data.train.empty()) problems.add("data.train", "no training data is named", "a folder written by `quell data prepare`");
-  if (data.batch % c.micro_batches != 0) {
-    problems.add("micro_batches", cat(c.micro_batches, " does not divide data.batch ", data.batch),
-                 nearest_divisors(data.batch, c.micro_batches));
+  if (train_path(c.data).empty()) {
+    const bool images = std::holds_alternative<ImageData>(c.data);
+    problems.add("data.train", "no training data is named", images ? "a folder of classes, or an IDX pair" : "a folder written by `quell data prepare`");
   }
+  const int64_t batch = batch_of(c.data);
+  if (batch % c.micro_batches != 0) {
+    problems.add("micro_batches", cat(c.micro_batches, " does not divide data.batch ", batch), nearest_divisors(batch, c.micro_batches));
+  }
+  check_kinds(problems, c);
   if (c.precision == Precision::fp64 && c.kernels == Kernels::fused) {
     problems.add("kernels", "precision fp64 runs the readable twins", "set kernels to auto or reference");
   } else if (c.kernels == Kernels::fused) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/describe.h"
-#include "data/source.h"
+#include "data/sources.h"
 #include "nn/config.h"
 #include "ops/attention.h"
 #include "optim/config.h"
@@ -27,7 +27,7 @@ struct EvaluationSet {
 template <class V>
 void describe(V& v, EvaluationSet& c) {
   v.field("name", c.name, help("Prefix of its metrics: valid gives valid.loss."));
-  v.field("data", c.data, help("A folder that `quell data prepare` wrote, or a raw .bin file of the training data's type."));
+  v.field("data", c.data, help("Data of the training data's kind and type: see data.train."));
 }
 
 struct EvaluateConfig {
@@ -41,23 +41,27 @@ template <class V>
 void describe(V& v, EvaluateConfig& c) {
   v.field("sets", c.sets, help("Fixed sets that are evaluated before the first step, between, and after the last."));
   v.field("every", c.every, help("Steps between evaluations; 0: only before and after.").unit("steps").at_least(0));
-  v.field("batches", c.batches, help("Batches of data.batch windows, evenly spaced over a set; all: the whole set.")
+  v.field("batches", c.batches, help("Batches of data.batch samples, evenly spaced over a set; all: the whole set.")
               .absent("all").at_least(1));
   v.field("sample", c.sample, help("Tokens of text that are generated and shown at each evaluation; 0: none.").unit("tokens").at_least(0));
   v.field("prompt", c.prompt, help("What the shown text begins with."));
 }
 
 struct LossConfig {
+  LossKind kind = LossKind::softmax;
   double z = 0;
   double max_z = 0;
   double label_smoothing = 0;
 };
 template <class V>
 void describe(V& v, LossConfig& c) {
+  v.field("kind", c.kind, help("What is minimised over the output logits."));
   v.field("z", c.z, help("z-loss: z x (log of the softmax's denominator)^2, summed over targets.").at_least(0).at_most(1e9));
   v.field("max_z", c.max_z, help("max-z loss: max_z x (largest logit)^2.").at_least(0).at_most(1e9));
-  v.field("label_smoothing", c.label_smoothing, help("Probability spread evenly over the vocabulary.").at_least(0).below(1));
+  v.field("label_smoothing", c.label_smoothing, help("Probability spread evenly over the vocabulary or classes.").at_least(0).below(1));
 }
+
+void check(Problems& problems, const LossConfig& config);
 
 struct ReportConfig {
   int64_t every = 10;

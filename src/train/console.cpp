@@ -16,7 +16,7 @@ std::string progress_text(const ProgressLine& line, int width) {
   std::vector<std::string> parts{line.steps > 0 ? cat("step ", line.step, "/", line.steps) : cat("step ", line.step),
                                  "loss " + significant(line.loss, 4)};
   if (line.seconds_left >= 0) parts.push_back(human_seconds(line.seconds_left) + " left");
-  if (line.tokens_per_s > 0) parts.push_back(human_count(line.tokens_per_s) + " tok/s");
+  if (line.items_per_s > 0) parts.push_back(human_count(line.items_per_s) + (line.items == "tokens" ? " tok/s" : " img/s"));
   parts.push_back("lr " + significant(line.lr, 3));
   parts.push_back("norm " + significant(line.grad_norm, 3));
   if (line.peak_share > 0) parts.push_back(cat(std::lround(100 * line.peak_share), " % of peak"));

@@ -10,7 +10,8 @@ namespace quell {
 struct ProgressLine {
   int64_t step = 0, steps = 0;  // steps 0: no plan
   double loss = 0, lr = 0, grad_norm = 0;
-  double tokens_per_s = 0;      // 0: not known yet
+  std::string items = "tokens";
+  double items_per_s = 0;       // 0: not known yet
   double peak_share = 0;        // of the probe's peak; 0: not known
   double seconds_left = -1;     // negative: not known
 };

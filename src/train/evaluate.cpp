@@ -10,13 +10,13 @@ namespace {
 // Ranks take turns by batch, so that any number of them sees the same samples.
 Evaluation evaluate_set(Run& run, const EvaluationData& set) {
   at::NoGradGuard no_gradients;
-  Evaluation result{.name = set.name, .totals = {}, .health = {}};
+  Evaluation result{.name = set.name, .totals = {}, .health = {}, .has_top5 = std::holds_alternative<Vit>(run.model)};
   HealthSums health{.bounds = true, .entropy = true, .exact_logit = true, .layers = {}};
   const int64_t step = run.micro_batch;
   int64_t turn = 0;
-  for (int64_t first = 0; first < set.data.samples(); first += step, ++turn) {
+  for (int64_t first = 0; first < samples_of(set.data); first += step, ++turn) {
     if (turn % run.world.size() != run.world.rank()) continue;
-    const Batch batch = to_tensors(set.data.read(first, std::min(step, set.data.samples() - first)));
+    const Batch batch = to_tensors(read(set.data, first, std::min(step, samples_of(set.data) - first)));
     Forward forward = run.forward(batch, false);
     if (first < run.batch) forward.health = &health;  // of the first batch, in however many parts
     result.totals.add(run.objective(forward, batch));

@@ -15,6 +15,7 @@ struct Evaluation {
   std::string name;
   LossTotals totals;
   HealthReport health;
+  bool has_top5 = false;  // of classes
 };
 
 std::vector<Evaluation> evaluate(Run& run);

@@ -10,11 +10,11 @@ namespace {
 
 Json data_record(const Run& run) {
   Json record;
-  const auto add = [&](const std::string& name, const TokenSet& set) {
-    record[name] = {{"path", set.path()}, {"tokens", set.tokens()}, {"digest", set.digest()}};
+  const auto add = [&](const std::string& name, const DataFacts& facts) {
+    record[name] = {{"path", facts.path}, {facts.items, facts.count}, {"digest", facts.digest}};
   };
-  add("train", run.source.tokens());
-  for (const EvaluationData& set : run.evaluations) add(set.name, set.data.tokens());
+  add("train", facts_of(run.source));
+  for (const EvaluationData& set : run.evaluations) add(set.name, facts_of(set.data));
   return record;
 }
 
@@ -26,7 +26,7 @@ RunFolder::RunFolder(const std::string& path, const Run& run) : path_(path) {
   }
   files::write_atomically(path + "/config.yaml", config::print(run.config));
   files::write_atomically(path + "/data.json", data_record(run).dump(1) + "\n");
-  if (const Vocabulary* vocabulary = run.source.tokens().vocabulary()) {
+  if (const Vocabulary* vocabulary = vocabulary_of(run.source)) {
     files::write_atomically(path + "/vocabulary.json", vocabulary->to_json().dump(1) + "\n");
   }
   metrics_ = std::make_unique<files::Appender>(path + "/metrics.jsonl");

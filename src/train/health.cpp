@@ -27,11 +27,11 @@ HealthReport report_of(const HealthSums& sums, const World& world) {
 }
 
 std::vector<LayerWeights> layer_weights(const Run& run) {
-  const auto& config = std::get<DecoderConfig>(run.config.model);
+  const TransformerConfig& config = transformer(run.config.model);
   std::vector<LayerWeights> layers(static_cast<size_t>(config.layers));
   for (const Parameter& parameter : run.parameters) {
-    if (parameter.role != Role::qk_norm_weight || parameter.unit < 1) continue;
-    const int64_t layer = parameter.unit - 1;
+    const int64_t layer = parameter.unit - 1;  // that of attention pooling lies behind the last
+    if (parameter.role != Role::qk_norm_weight || layer < 0 || layer >= config.layers) continue;
     LayerWeights& weights = layers[static_cast<size_t>(layer)];
     const double shift = layer_variant(config, layer).attention.qk_norm.zero_centered ? 1 : 0;
     const double low = parameter.value.min().item<double>() + shift, high = parameter.value.max().item<double>() + shift;
@@ -41,7 +41,7 @@ std::vector<LayerWeights> layer_weights(const Run& run) {
   }
   at::NoGradGuard no_gradients;
   for (size_t layer = 0; layer < layers.size(); ++layer) {
-    const at::Tensor factor = run.model.blocks()[layer].attention().learned_factor();
+    const at::Tensor factor = blocks_of(run.model)[layer].attention().learned_factor();
     if (!factor.defined()) continue;
     const at::Tensor numbers = factor.to(at::kCPU, at::kDouble).contiguous();
     layers[layer].scale.assign(numbers.data_ptr<double>(), numbers.data_ptr<double>() + numbers.numel());

@@ -83,6 +83,7 @@ void add_evaluation(Json& row, const Evaluation& evaluation) {
   const std::string prefix = evaluation.name + ".";
   row[prefix + "loss"] = number(evaluation.totals.cross_entropy());
   row[prefix + "accuracy"] = number(evaluation.totals.accuracy());
+  if (evaluation.has_top5) row[prefix + "accuracy_top5"] = number(evaluation.totals.top5());
   add_health(row, prefix, evaluation.health);
 }
 

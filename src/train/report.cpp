@@ -29,6 +29,7 @@ std::string evaluation_text(const Evaluation& evaluation, int64_t done) {
       has_entropy = true;
     }
   }
+  if (evaluation.has_top5) text += ", accuracy " + significant(100 * evaluation.totals.accuracy(), 4) + " %";
   if (measured) text += ", largest logit " + significant(logit, 3);
   if (has_entropy) text += ", smallest entropy " + significant(entropy, 3);
   return text;
@@ -49,14 +50,16 @@ void Report::step(const Run& run, int64_t step, const StepResult& result, const 
   const double norm = result.norm.item<double>();
   row["grad_norm"] = number(norm);
   row["lr"] = learning_rate(run, step);
-  row["tokens"] = (step + 1) * run.tokens_per_step();
+  row[run.items()] = (step + 1) * run.items_per_step();
 
-  ProgressLine line{.step = step + 1, .steps = run.steps, .loss = result.totals.cross_entropy(), .lr = row["lr"], .grad_norm = norm};
+  ProgressLine line{.step = step + 1, .steps = run.steps, .loss = result.totals.cross_entropy(), .lr = row["lr"], .grad_norm = norm, .items = run.items()};
   if (last_step_ >= 0 && step > last_step_ && training > last_seconds_) {
     const double seconds = (training - last_seconds_) / static_cast<double>(step - last_step_);
-    line.tokens_per_s = static_cast<double>(run.tokens_per_step()) / seconds;
-    row["tokens_per_s"] = line.tokens_per_s;
-    if (options_.peak_flops > 0) line.peak_share = line.tokens_per_s * flops_per_token(run.model.config()) / options_.peak_flops;
+    line.items_per_s = static_cast<double>(run.items_per_step()) / seconds;
+    row[std::string(run.items()) + "_per_s"] = line.items_per_s;
+    if (options_.peak_flops > 0) {
+      line.peak_share = static_cast<double>(run.batch) / seconds * flops_per_sample(run.config.model) / options_.peak_flops;
+    }
     if (step + 1 < run.steps) line.seconds_left = seconds * static_cast<double>(run.steps - step - 1);
   }
   if (health.bounds) {

@@ -12,52 +12,22 @@
 namespace quell {
 namespace {
 
-const TokenData& token_data(const RunConfig& config) { return std::get<TokenData>(config.data); }
-DecoderConfig& decoder(RunConfig& config) { return std::get<DecoderConfig>(config.model); }
-
-TokenSource open_source(RunConfig& config, const Progress& progress) {
-  const TokenData& data = token_data(config);
-  DecoderConfig& model = decoder(config);
-  TokenSet set = TokenSet::open(data.train, data.type, model.vocabulary.value_or(0), progress);
-  if (!model.vocabulary) model.vocabulary = set.vocabulary_size();
-  return TokenSource(std::move(set), model.context, static_cast<uint64_t>(config.seed), data.cross_documents);
-}
-
-// Ids that mean other characters would be scored without a sign of it.
-void require_same_vocabulary(const TokenSet& training, const TokenSet& evaluated) {
-  const Vocabulary *ours = training.vocabulary(), *theirs = evaluated.vocabulary();
-  if (ours == nullptr || theirs == nullptr || ours->to_json() == theirs->to_json()) return;
-  throw DataError(cat(evaluated.path(), ": its vocabulary is not that of ", training.path(),
-                      "; prepare both with one call of `quell data prepare`"));
-}
-
-std::vector<EvaluationData> open_evaluations(RunConfig& config, const TokenSet& training, const Progress& progress) {
-  const TokenData& data = token_data(config);
-  const DecoderConfig& model = decoder(config);
-  const int64_t windows = config.evaluate.batches ? *config.evaluate.batches * data.batch : 0;
-  std::vector<EvaluationData> sets;
-  for (const EvaluationSet& set : config.evaluate.sets) {
-    TokenSet tokens = TokenSet::open(set.data, data.type, *model.vocabulary, progress);
-    require_same_vocabulary(training, tokens);
-    sets.push_back({set.name, FixedTokens(std::move(tokens), model.context, windows, data.cross_documents)});
-  }
-  return sets;
-}
-
 // The smallest of steps, tokens and epochs; 0 where none is given.
 int64_t planned_steps(const RunConfig& config, int64_t epoch_samples) {
-  const auto batch = static_cast<double>(token_data(config).batch);
-  const auto context = static_cast<double>(std::get<DecoderConfig>(config.model).context);
+  const auto batch = static_cast<double>(batch_of(config.data));
   double steps = INFINITY;
   if (config.steps) steps = static_cast<double>(*config.steps);
-  if (config.tokens) steps = std::min(steps, std::ceil(static_cast<double>(*config.tokens) / (batch * context)));
+  if (config.tokens) {
+    const auto context = static_cast<double>(std::get<DecoderConfig>(config.model).context);
+    steps = std::min(steps, std::ceil(static_cast<double>(*config.tokens) / (batch * context)));
+  }
   if (config.epochs) steps = std::min(steps, std::ceil(*config.epochs * static_cast<double>(epoch_samples) / batch));
   return std::isinf(steps) ? 0 : std::max<int64_t>(1, static_cast<int64_t>(steps));
 }
 
 // Freezing must be settled before memory is laid out.
-Decoder build_model(ParameterList& parameters, const RunConfig& config) {
-  Decoder model(parameters, std::get<DecoderConfig>(config.model));
+Model build_model(ParameterList& parameters, const RunConfig& config) {
+  Model model = make_model(parameters, config.model);
   const std::vector<std::string> unmatched = parameters.freeze(config.optimizer.freeze);
   if (!unmatched.empty()) {
     throw UsageError("optimizer.freeze: no parameter matches " + join(unmatched, ", ") + " (names are like blocks.0.mlp.up.weight)");
@@ -70,13 +40,17 @@ ArenaOptions arena_options(const RunConfig& config, const World& world) {
 }
 
 void append(HostBatch& all, const HostBatch& more) {
-  const auto add = [](std::vector<int64_t>& to, const std::vector<int64_t>& from) { to.insert(to.end(), from.begin(), from.end()); };
+  const auto add = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
   all.samples += more.samples;
   all.context = more.context;
+  all.channels = more.channels;
+  all.height = more.height;
+  all.width = more.width;
   add(all.inputs, more.inputs);
   add(all.targets, more.targets);
   add(all.documents, more.documents);
   add(all.positions, more.positions);
+  add(all.images, more.images);
 }
 
 // A run's folder stands for the weights in it.
@@ -87,24 +61,19 @@ std::string weights_file(const std::string& from) {
 
 }  // namespace
 
-int64_t vocabulary_of(RunConfig config) {
-  if (!decoder(config).vocabulary) open_source(config, {});
-  return *decoder(config).vocabulary;
-}
-
 Run::Run(RunConfig resolved, const RunOptions& options)
     : config(std::move(resolved)),
       source(open_source(config, options.progress)),
-      evaluations(open_evaluations(config, source.tokens(), options.progress)),
+      evaluations(open_evaluations(config, source, options.progress)),
       model(build_model(parameters, config)),
       arena(parameters, arena_options(config, world)),
       optimizer(parameters, arena, config.optimizer),
       reducer(world, arena.gradients(), buckets_of(arena)),
       objective(model, config.loss),
       finite(config.stability),
-      batch(token_data(config).batch),
+      batch(batch_of(config.data)),
       overfit(options.overfit) {
-  steps = planned_steps(config, overfit > 0 ? overfit : source.epoch_samples());
+  steps = planned_steps(config, overfit > 0 ? overfit : epoch_samples(source));
   if (steps > 0) config.steps = steps;
   const int64_t parts = world.size() * config.micro_batches;
   if (batch % parts != 0) {
@@ -112,24 +81,30 @@ Run::Run(RunConfig resolved, const RunOptions& options)
   }
   micro_batch = batch / parts;
   fill(parameters, arena, static_cast<uint64_t>(config.seed));
-  const auto& from = std::get<DecoderConfig>(config.model).init.from;
+  const auto& from = transformer(config.model).init.from;
   if (from) load_weights(weights_file(*from), parameters, arena);
 }
 
-int64_t Run::tokens_per_step() const { return batch * std::get<DecoderConfig>(config.model).context; }
+const char* Run::items() const { return std::holds_alternative<Vit>(model) ? "images" : "tokens"; }
+int64_t Run::items_per_step() const {
+  const auto* decoder = std::get_if<Decoder>(&model);
+  return batch * (decoder != nullptr ? decoder->config().context : 1);
+}
 
 HostBatch Run::read(int64_t step, int64_t part) const {
   const int64_t first = step * batch + (world.rank() * config.micro_batches + part) * micro_batch;
-  if (overfit == 0) return source.read(first, micro_batch);
+  if (overfit == 0) return quell::read(source, first, micro_batch);
   HostBatch all;
-  for (int64_t i = 0; i < micro_batch; ++i) append(all, source.read((first + i) % overfit, 1));
+  for (int64_t i = 0; i < micro_batch; ++i) append(all, quell::read(source, (first + i) % overfit, 1));
   return all;
 }
 
 void Run::begin_prefetch(int64_t first_step) {
   const int64_t parts = config.micro_batches;
+  const auto* images = std::get_if<ImageData>(&config.data);
+  const int threads = images != nullptr ? static_cast<int>(images->decode_threads) : 1;
   prefetch_ = std::make_unique<Prefetch>([this, parts](int64_t i) { return read(i / parts, i % parts); }, first_step * parts,
-                                         static_cast<int>(2 * parts));
+                                         static_cast<int>(2 * parts) + threads - 1, threads);
 }
 
 std::vector<Batch> Run::batches(int64_t step) {

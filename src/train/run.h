@@ -9,23 +9,19 @@
 #include "base/clock.h"
 #include "base/progress.h"
 #include "data/prefetch.h"
-#include "data/source.h"
+#include "data/sources.h"
 #include "dist/gradients.h"
 #include "dist/world.h"
-#include "nn/decoder.h"
+#include "nn/model.h"
 #include "optim/adamw.h"
 #include "stability/finite.h"
 #include "tensors/arena.h"
 #include "tensors/parameter.h"
 #include "train/config.h"
 #include "train/objective.h"
+#include "train/sources.h"
 
 namespace quell {
-
-struct EvaluationData {
-  std::string name;
-  FixedTokens data;
-};
 
 // How this start of the run differs from the run file.
 struct RunOptions {
@@ -33,22 +29,19 @@ struct RunOptions {
   Progress progress;    // scanning data
 };
 
-// The vocabulary that a run of this configuration has: stated, or the training data's.
-int64_t vocabulary_of(RunConfig config);
-
 struct Run {
   Run(RunConfig resolved, const RunOptions& options);
 
-  RunConfig config;  // vocabulary and steps filled in
+  RunConfig config;  // vocabulary or classes, and steps, filled in
   World world;
-  TokenSource source;
+  Source source;
   std::vector<EvaluationData> evaluations;
   ParameterList parameters;
-  Decoder model;
+  Model model;
   Arena arena;
   AdamW optimizer;
   GradientReducer reducer;
-  LanguageModel objective;
+  Objective objective;
   FinitePolicy finite;
 
   // The plan: 0 where only time ends the run.
@@ -62,7 +55,9 @@ struct Run {
   std::vector<Batch> reread(int64_t step) const;  // the same again, whatever the prefetcher is doing
   void begin_prefetch(int64_t first_step);
   Forward forward(const Batch& batch, bool training) const;
-  int64_t tokens_per_step() const;
+  // What speed is counted in: the tokens of text, or images.
+  const char* items() const;
+  int64_t items_per_step() const;
 
  private:
   HostBatch read(int64_t step, int64_t part) const;

@@ -68,7 +68,7 @@ std::vector<int64_t> sample(const Decoder& model, Kernels kernels, std::vector<i
 }
 
 std::string sample_text(const Run& run) {
-  const Vocabulary* vocabulary = run.source.tokens().vocabulary();
+  const Vocabulary* vocabulary = vocabulary_of(run.source);
   std::vector<int64_t> prompt{0};
   if (vocabulary != nullptr) {
     const std::string& text = run.config.evaluate.prompt;
@@ -78,7 +78,7 @@ std::string sample_text(const Run& run) {
   SampleOptions options;
   options.tokens = run.config.evaluate.sample;
   options.seed = static_cast<uint64_t>(run.config.seed);
-  const std::vector<int64_t> tokens = sample(run.model, run.config.kernels, prompt, options);
+  const std::vector<int64_t> tokens = sample(std::get<Decoder>(run.model), run.config.kernels, prompt, options);
   if (vocabulary != nullptr) return vocabulary->decode(tokens);
   std::vector<std::string> ids;
   for (const int64_t token : tokens) ids.push_back(std::to_string(token));

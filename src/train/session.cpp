@@ -24,11 +24,11 @@ int dry_run(Run& run) {
   const Timer timer;  // the first step pays for fresh memory
   train_step(run, 1, nullptr);
   const double seconds = timer.seconds();
-  log::info(cat("one step    ", human_seconds(seconds), ", ", human_count(static_cast<double>(run.tokens_per_step()) / seconds),
-                " tokens/s"));
+  log::info(cat("one step    ", human_seconds(seconds), ", ", human_count(static_cast<double>(run.items_per_step()) / seconds),
+                " ", run.items(), "/s"));
   if (run.steps > 0) log::info("all steps   about " + human_seconds(seconds * static_cast<double>(run.steps)) + " without evaluations");
   log::info(cat("memory      ", human_bytes(static_cast<double>(machine::peak_resident_bytes())), " at the peak; by formula:"));
-  for (const MemoryClass& c : memory_classes(run.config, *run.model.config().vocabulary)) {
+  for (const MemoryClass& c : memory_classes(run.config, outputs_of(run.config))) {
     log::info(cat("              ", c.name, " ", human_bytes(c.bytes)));
   }
   return 0;
@@ -91,9 +91,9 @@ int run_training(const RunConfig& config, const TrainOptions& options) {
   try {
     return train_in_memory(config, options, threads);
   } catch (const c10::OutOfMemoryError&) {
-    throw MachineError(out_of_memory_message(config, vocabulary_of(config)));
+    throw MachineError(out_of_memory_message(config, outputs_of(config)));
   } catch (const std::bad_alloc&) {
-    throw MachineError(out_of_memory_message(config, vocabulary_of(config)));
+    throw MachineError(out_of_memory_message(config, outputs_of(config)));
   }
 }
 

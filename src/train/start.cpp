@@ -30,7 +30,7 @@ std::string qk_norm_text(const AttentionConfig& attention) {
 
 // "flash in 5 layers, explicit scores in 1 (soft-cap)".
 std::string attention_text(const Run& run) {
-  const DecoderConfig& model = run.model.config();
+  const TransformerConfig& model = transformer(run.config.model);
   std::map<std::string, int> layers;
   for (int64_t layer = 0; layer < model.layers; ++layer) {
     std::string reason;
@@ -40,6 +40,20 @@ std::string attention_text(const Run& run) {
   std::vector<std::string> parts;
   for (const auto& [path, count] : layers) parts.push_back(cat(path, " in ", count, count == 1 ? " layer" : " layers"));
   return join(parts, ", ");
+}
+
+// What enters and what leaves the model.
+std::string ends_text(const DecoderConfig& model) { return cat("vocabulary ", *model.vocabulary); }
+std::string ends_text(const VitConfig& model) {
+  return cat(model.image, " x ", model.image, " x ", model.channels, " in patches of ", model.patch, ", ", *model.classes, " classes");
+}
+std::string ends_text(const ModelConfig& model) {
+  return std::visit([](const auto& m) { return ends_text(m); }, model);
+}
+
+std::string step_text(const Run& run) {
+  if (run.batch == run.items_per_step()) return cat(run.batch, " ", run.items());
+  return cat(run.batch, " x ", run.items_per_step() / run.batch, " = ", run.items_per_step(), " ", run.items());
 }
 
 }  // namespace
@@ -78,22 +92,22 @@ double probe_matrix_products() {
 }
 
 std::vector<std::string> start_block(const Run& run, int threads, double peak_flops) {
-  const DecoderConfig& model = run.model.config();
+  const TransformerConfig& model = transformer(run.config.model);
   std::vector<std::string> groups;
   for (const ParameterGroup& group : run.optimizer.groups()) groups.push_back(group_text(group));
-  const auto step_tokens = static_cast<double>(run.tokens_per_step());
-  const double step_flops = flops_per_token(model) * step_tokens;
+  const double step_flops = flops_per_sample(run.config.model) * static_cast<double>(run.batch);
+  const DataFacts data = facts_of(run.source);
   std::vector<std::string> lines{
       cat("device      cpu, ", threads, threads == 1 ? " thread" : " threads", ", ", human_count(peak_flops), "FLOP/s in a probe"),
       "libtorch    " + libtorch_description(),
       cat("model       ", human_count(static_cast<double>(run.parameters.numel())), " parameters, ", model.layers, " layers, width ",
-          model.width, ", ", model.heads, "/", model.kv(), " heads of ", model.head(), ", vocabulary ", *model.vocabulary),
+          model.width, ", ", model.heads, "/", model.kv(), " heads of ", model.head(), ", ", ends_text(run.config.model)),
       "qk-norm     " + qk_norm_text(model.attention),
       "attention   " + attention_text(run),
       "groups      " + join(groups, "\n            "),
-      cat("step        ", run.batch, " x ", model.context, " = ", run.tokens_per_step(), " tokens, ", human_count(step_flops), "FLOP"),
-      cat("data        ", human_count(static_cast<double>(run.source.tokens().tokens())), " tokens, an epoch is ",
-          human_count(static_cast<double>(run.source.epoch_samples()) / static_cast<double>(run.batch)), " steps")};
+      cat("step        ", step_text(run), ", ", human_count(step_flops), "FLOP"),
+      cat("data        ", human_count(static_cast<double>(data.count)), " ", data.items, ", an epoch is ",
+          human_count(static_cast<double>(epoch_samples(run.source)) / static_cast<double>(run.batch)), " steps")};
   if (run.steps > 0) {
     const double at_best = step_flops / peak_flops * static_cast<double>(run.steps);
     lines.push_back(cat("plan        ", run.steps, " steps, not under ", human_seconds(at_best), " at the probe's rate"));
@@ -101,14 +115,26 @@ std::vector<std::string> start_block(const Run& run, int threads, double peak_fl
   return lines;
 }
 
-std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t vocabulary) {
-  DecoderConfig model = std::get<DecoderConfig>(config.model);
-  model.vocabulary = vocabulary;
+namespace {
+
+void resolve_outputs(ModelConfig& model, int64_t outputs) {
+  if (auto* vit = std::get_if<VitConfig>(&model)) vit->classes = outputs;
+  else std::get<DecoderConfig>(model).vocabulary = outputs;
+}
+
+}  // namespace
+
+std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t outputs) {
+  ModelConfig whole = config.model;
+  resolve_outputs(whole, outputs);
+  const TransformerConfig& model = transformer(whole);
   const double scalar = config.precision == Precision::fp64 ? 8 : 4;
   const double compute = config.precision == Precision::bf16 ? 2 : scalar;
-  const auto parameters = static_cast<double>(count_parameters(model));
-  const auto micro_batch = static_cast<double>(std::get<TokenData>(config.data).batch / config.micro_batches);
-  const double tokens = micro_batch * static_cast<double>(model.context);
+  const auto parameters = static_cast<double>(count_parameters(whole));
+  const auto micro_batch = static_cast<double>(batch_of(config.data) / config.micro_batches);
+  const int64_t length = std::visit([](const auto& m) { return sequence_length(m); }, whole);
+  const double tokens = micro_batch * static_cast<double>(length);
+  const double scored = std::holds_alternative<VitConfig>(whole) ? micro_batch : tokens;
   // What a block keeps for its backward: two normed inputs and two sums of the residual, q, k, v twice (before and after the
   // norm) and the attention's output, and the MLP's hidden values.
   const auto head = static_cast<double>(model.head());
@@ -119,20 +145,20 @@ std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t vocabul
   for (int64_t layer = 0; layer < model.layers; ++layer) {
     explicit_layers += attention_path(config, layer_variant(model, layer).attention) == ops::AttentionPath::explicit_scores;
   }
-  const double scores = tokens * static_cast<double>(model.context * model.heads) * scalar;
+  const double scores = tokens * static_cast<double>(length * model.heads) * scalar;
   std::vector<MemoryClass> classes{
       {"weights", parameters * (scalar + (config.precision == Precision::bf16 ? 2 : 0)), "a smaller model.width or model.layers"},
       {"gradients", parameters * scalar, "optimizer.freeze"},
       {"optimizer moments", 2 * parameters * scalar, "optimizer.freeze, or a smaller model"},
       {"activations", tokens * block * compute * static_cast<double>(model.layers), "a larger micro_batches"},
       {"attention scores", scores * static_cast<double>(explicit_layers), "attention without dropout of weights and soft-cap"},
-      {"output logits", tokens * static_cast<double>(vocabulary) * compute, "a larger micro_batches"}};
+      {"output logits", scored * static_cast<double>(outputs) * compute, "a larger micro_batches"}};
   std::stable_sort(classes.begin(), classes.end(), [](const MemoryClass& a, const MemoryClass& b) { return a.bytes > b.bytes; });
   return classes;
 }
 
-std::string out_of_memory_message(const RunConfig& config, int64_t vocabulary) {
-  const std::vector<MemoryClass> classes = memory_classes(config, vocabulary);
+std::string out_of_memory_message(const RunConfig& config, int64_t outputs) {
+  const std::vector<MemoryClass> classes = memory_classes(config, outputs);
   std::string text = cat("memory: the machine's ", human_bytes(static_cast<double>(machine::memory_limit())),
                          " are not enough; by formula the largest part is ", classes.front().name);
   for (const MemoryClass& c : classes) text += cat("\n  ", c.name, " ", human_bytes(c.bytes));

@@ -29,10 +29,10 @@ struct MemoryClass {
   double bytes = 0;
   std::string advice;  // what makes it smaller
 };
-// By formula from the configuration: the vocabulary must be known.
-std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t vocabulary);
+// By formula from the configuration: `outputs` is the vocabulary or the number of classes.
+std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t outputs);
 
 // What is said when memory runs out: the largest class and three changes that help.
-std::string out_of_memory_message(const RunConfig& config, int64_t vocabulary);
+std::string out_of_memory_message(const RunConfig& config, int64_t outputs);
 
 }  // namespace quell

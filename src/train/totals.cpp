@@ -4,14 +4,14 @@
 
 namespace quell {
 namespace {
-enum : int64_t { objective_at, cross_entropy_at, z_at, max_z_at, log_z_at, correct_at, count_at };
+enum : int64_t { objective_at, cross_entropy_at, z_at, max_z_at, log_z_at, correct_at, top5_at, count_at };
 }  // namespace
 
 void LossTotals::add(const ops::LossSums& s) {
   const at::Tensor zero = at::zeros({}, s.objective.options().dtype(at::kDouble));
   const auto number = [&](const at::Tensor& x) { return x.defined() ? x.detach().to(at::kDouble) : zero; };
   const at::Tensor sums = at::stack({number(s.objective), number(s.cross_entropy), number(s.z), number(s.max_z),
-                                     number(s.log_z_sum), number(s.correct), number(s.count)});
+                                     number(s.log_z_sum), number(s.correct), number(s.top5), number(s.count)});
   const at::Tensor largest = number(s.log_z_max);
   sums_ = sums_.defined() ? sums_ + sums : sums;
   maximum_ = maximum_.defined() ? at::maximum(maximum_, largest) : largest;
@@ -31,5 +31,6 @@ double LossTotals::max_z() const { return mean(max_z_at); }
 double LossTotals::log_z_mean() const { return mean(log_z_at); }
 double LossTotals::log_z_max() const { return maximum_.item<double>(); }
 double LossTotals::accuracy() const { return mean(correct_at); }
+double LossTotals::top5() const { return mean(top5_at); }
 
 }  // namespace quell

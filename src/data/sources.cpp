@@ -1,0 +1,50 @@
+#include "data/sources.h"
+
+namespace quell {
+namespace {
+
+DataFacts facts(const TokenSet& set) { return {set.path(), set.digest(), "tokens", set.tokens()}; }
+DataFacts facts(const ImageSet& set) { return {set.path(), set.digest(), "images", set.size()}; }
+DataFacts facts(const TokenSource& source) { return facts(source.tokens()); }
+DataFacts facts(const ImageSource& source) { return facts(source.set()); }
+DataFacts facts(const FixedTokens& set) { return facts(set.tokens()); }
+DataFacts facts(const FixedImages& set) { return facts(set.set()); }
+
+}  // namespace
+
+const std::string& train_path(const DataConfig& config) {
+  return std::visit([](const auto& c) -> const std::string& { return c.train; }, config);
+}
+int64_t& batch_of(DataConfig& config) {
+  return std::visit([](auto& c) -> int64_t& { return c.batch; }, config);
+}
+int64_t batch_of(const DataConfig& config) {
+  return std::visit([](const auto& c) { return c.batch; }, config);
+}
+
+HostBatch read(const Source& source, int64_t first, int64_t count) {
+  return std::visit([&](const auto& s) { return s.read(first, count); }, source);
+}
+int64_t epoch_samples(const Source& source) {
+  return std::visit([](const auto& s) { return s.epoch_samples(); }, source);
+}
+const Vocabulary* vocabulary_of(const Source& source) {
+  const auto* tokens = std::get_if<TokenSource>(&source);
+  return tokens == nullptr ? nullptr : tokens->tokens().vocabulary();
+}
+
+HostBatch read(const FixedSet& set, int64_t first, int64_t count) {
+  return std::visit([&](const auto& s) { return s.read(first, count); }, set);
+}
+int64_t samples_of(const FixedSet& set) {
+  return std::visit([](const auto& s) { return s.samples(); }, set);
+}
+
+DataFacts facts_of(const Source& source) {
+  return std::visit([](const auto& s) { return facts(s); }, source);
+}
+DataFacts facts_of(const FixedSet& set) {
+  return std::visit([](const auto& s) { return facts(s); }, set);
+}
+
+}  // namespace quell

@@ -73,15 +73,18 @@ TEST_CASE("a file of something else is recognised", "[unit]") {
   TemporaryFolder folder;
   overwrite(folder / "x", good);
   CHECK(message_of([&] { read_idx_labels(folder / "x"); }) ==
-        (folder / "x") + ": byte 0: wanted 00 00 08 01 (unsigned bytes, 1 dimension), found 00 00 08 03: this is a file of images");
+        (folder / "x") +
+            ": byte 0: wanted 00 00 08 01 (unsigned bytes, 1 dimension), found 00 00 08 03: this is a file of images");
 }
 
 TEST_CASE("a file that is cut anywhere, or has a byte too many, is an error, packed too", "[unit]") {
   for (size_t size = 4; size < good.size(); ++size) {
     CAPTURE(size);
-    const std::string place = size < 16 ? cat("byte ", size / 4 * 4, ": wanted the size of dimension ", size / 4 - 1, ", and the file ends")
-                                        : cat("byte ", size, ": the data end here, and 2 images of 3 x 4 need 40 bytes: the file is cut "
-                                                                "off; copy it again");
+    const std::string place =
+        size < 16 ? cat("byte ", size / 4 * 4, ": wanted the size of dimension ", size / 4 - 1, ", and the file ends")
+                  : cat("byte ", size,
+                        ": the data end here, and 2 images of 3 x 4 need 40 bytes: the file is cut "
+                        "off; copy it again");
     CHECK(said(good.substr(0, size)) == place);
   }
   CHECK(said(good + "x") == "byte 40: 2 images of 3 x 4 end here, and other bytes follow: the header or the file is damaged");
@@ -95,12 +98,14 @@ TEST_CASE("gzip data that are cut anywhere, changed or followed by something are
   const std::string packed = gzip(good);
   for (size_t size = 2; size < packed.size(); ++size) {
     CAPTURE(size);
-    CHECK(said(packed.substr(0, size)) == cat("byte ", size, ": the file ends inside its gzip data: it is cut off; copy it again"));
+    CHECK(said(packed.substr(0, size)) ==
+          cat("byte ", size, ": the file ends inside its gzip data: it is cut off; copy it again"));
   }
   CHECK(said(packed + "tail") == cat("byte ", packed.size(), ": the gzip data end here, and 4 other bytes follow"));
   std::string changed = packed;
   changed[changed.size() - 6] ^= 1;  // of the checksum
-  CHECK(said(changed) == cat("near byte ", packed.size() - 4, ": the gzip data are damaged (incorrect data check); copy it again"));
+  CHECK(said(changed) ==
+        cat("near byte ", packed.size() - 4, ": the gzip data are damaged (incorrect data check); copy it again"));
 }
 
 TEST_CASE("a changed byte of a packed file is found, or is one that changes nothing", "[unit]") {
@@ -125,12 +130,15 @@ TEST_CASE("a changed byte of a packed file is found, or is one that changes noth
 TEST_CASE("a size of nothing and one that is too large are found in the header", "[unit]") {
   CHECK(said(idx({2, 0, 4}, "")) == "byte 8: the size of dimension 1 is 0");
   CHECK(said(good, 24) == "(accepted)");
-  CHECK(said(good, 23) == "byte 4: 2 images of 3 x 4 are more than the 23 B that are kept in memory: the header is damaged, or this "
-                          "set belongs into a folder of images");
-  CHECK(said(idx({0xffffffff, 0xffffffff, 0xffffffff}, "")).starts_with("byte 4: 4294967295 images of 4294967295 x 4294967295 are more"));
+  CHECK(said(good, 23) ==
+        "byte 4: 2 images of 3 x 4 are more than the 23 B that are kept in memory: the header is damaged, or this "
+        "set belongs into a folder of images");
+  CHECK(said(idx({0xffffffff, 0xffffffff, 0xffffffff}, ""))
+            .starts_with("byte 4: 4294967295 images of 4294967295 x 4294967295 are more"));
   // A header that lies within the limit: what is not there is not taken from the memory either.
-  CHECK(said(idx({1 << 15, 1 << 9, 1 << 9}, "abc")) == "byte 19: the data end here, and 32768 images of 512 x 512 need 8589934608 bytes: "
-                                                       "the file is cut off; copy it again");
+  CHECK(said(idx({1 << 15, 1 << 9, 1 << 9}, "abc")) ==
+        "byte 19: the data end here, and 32768 images of 512 x 512 need 8589934608 bytes: "
+        "the file is cut off; copy it again");
 }
 
 TEST_CASE("Fashion-MNIST is what its authors published", "[unit]") {

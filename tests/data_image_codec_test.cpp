@@ -98,7 +98,8 @@ TEST_CASE("every kind of PNG decodes to what PngSuite's dumps say", "[unit]") {
 
 TEST_CASE("alpha is composited over white", "[unit]") {
   const std::string rgba = png(3, 1, SPNG_COLOR_TYPE_TRUECOLOR_ALPHA, 8, {10, 20, 30, 255, 10, 20, 30, 0, 0, 100, 255, 128});
-  check_pixels(decoded(rgba), 3, 1, 3, {10, 20, 30, 255, 255, 255, 127, 177, 255});  // 255 - 255 * 128 / 255; 255 - 155 * 128 / 255
+  check_pixels(decoded(rgba), 3, 1, 3,
+               {10, 20, 30, 255, 255, 255, 127, 177, 255});  // 255 - 255 * 128 / 255; 255 - 155 * 128 / 255
   const std::string grey = png(2, 1, SPNG_COLOR_TYPE_GRAYSCALE_ALPHA, 8, {0, 51, 7, 255});
   check_pixels(decoded(grey), 2, 1, 1, {204, 7});
 }
@@ -111,8 +112,8 @@ TEST_CASE("a JPEG of equal blocks decodes to those, baseline and progressive", "
   check_pixels(decoded(rgb), 16, 16, 3, in_blocks(colours, 2, 3));
 }
 
-// Y, Cb and Cr are each rounded by at most 1/2, and the largest factor is 1.772: less than 1/2 + 1/2 * (1 + 1.772) = 1.9, so a whole
-// number is off by 1 at most.
+// Y, Cb and Cr are each rounded by at most 1/2, and the largest factor is 1.772: less than 1/2 + 1/2 * (1 + 1.772) = 1.9, so a
+// whole number is off by 1 at most.
 TEST_CASE("colour stored as luma and chroma comes back, also at half the resolution", "[unit]") {
   for (const Bytes& colour : {Bytes{200, 30, 90}, Bytes{0, 0, 255}, Bytes{255, 255, 0}, Bytes{1, 2, 3}}) {
     for (const int chroma : {1, 2}) {
@@ -145,8 +146,8 @@ TEST_CASE("EXIF orientation is applied, in JPEG and PNG and both byte orders", "
     for (const bool little : {true, false}) {
       CAPTURE(orientation, little);
       const std::string exif = tiff(little, orientation);
-      check_pixels(decoded(grey_jpeg({.exif = exif_begin + exif})), static_cast<int64_t>(8 * columns), static_cast<int64_t>(8 * rows), 1,
-                   in_blocks(expected, columns));
+      check_pixels(decoded(grey_jpeg({.exif = exif_begin + exif})), static_cast<int64_t>(8 * columns),
+                   static_cast<int64_t>(8 * rows), 1, in_blocks(expected, columns));
       const auto set = [&](spng_ctx* context) {
         spng_exif chunk{exif.size(), const_cast<char*>(exif.data())};
         REQUIRE(spng_set_exif(context, &chunk) == 0);
@@ -177,8 +178,8 @@ TEST_CASE("a file that is cut anywhere is an error", "[unit]") {
   JpegOptions progressive{.progressive = true}, restarts;
   restarts.more = [](jpeg_compress_struct& info) { info.restart_interval = 1; };
   const Bytes blocks = in_blocks(colours, 4, 3);
-  for (const std::string& whole : {jpeg(32, 24, 3, blocks, {}), jpeg(32, 24, 3, blocks, progressive), jpeg(32, 24, 3, blocks, restarts),
-                                   png_rgb(4, 3, colours), png_grey(6, 6, colours)}) {
+  for (const std::string& whole : {jpeg(32, 24, 3, blocks, {}), jpeg(32, 24, 3, blocks, progressive),
+                                   jpeg(32, 24, 3, blocks, restarts), png_rgb(4, 3, colours), png_grey(6, 6, colours)}) {
     REQUIRE(said(whole) == "(accepted)");
     for (size_t size = 0; size < whole.size(); ++size) {
       CAPTURE(size, whole.size());
@@ -191,7 +192,8 @@ TEST_CASE("a file that is cut anywhere is an error", "[unit]") {
 
 TEST_CASE("a JPEG whose picture ends before its file does is an error, not grey", "[unit]") {
   const std::string whole = grey_jpeg();
-  CHECK(said(whole.substr(0, whole.size() - 8) + "\xff\xd9") == "x: is damaged or cut off: Corrupt JPEG data: premature end of data segment");
+  CHECK(said(whole.substr(0, whole.size() - 8) + "\xff\xd9") ==
+        "x: is damaged or cut off: Corrupt JPEG data: premature end of data segment");
 }
 
 TEST_CASE("a JPEG that lacks the scan of a colour is an error, not grey", "[unit]") {
@@ -208,7 +210,13 @@ TEST_CASE("a JPEG that lacks the scan of a colour is an error, not grey", "[unit
 }
 
 TEST_CASE("no bit of a PNG can change unseen", "[unit]") {
-  const std::string whole = png_rgb(2, 2, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const auto with_transparent_colour = [](spng_ctx* context) {
+    spng_trns colour = {.red = 1, .green = 2, .blue = 3};
+    REQUIRE(spng_set_trns(context, &colour) == 0);
+  };
+  const std::string whole =
+      png(2, 2, SPNG_COLOR_TYPE_TRUECOLOR, 8, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, with_transparent_colour);
+  check_pixels(decoded(whole), 2, 2, 3, {255, 255, 255, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string changed = whole;
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
@@ -240,7 +248,8 @@ TEST_CASE("a picture over the limits is refused from its header", "[unit]") {
   CHECK(said(big_jpeg, {.pixels = 384}) == "(accepted)");
   CHECK(said(big_jpeg, {.pixels = 383}) == "x: has 16 x 24 pixels, more than the 383 that an image may have");
   // A progressive picture is held as coefficients of two bytes until its last scan.
-  const std::string progressive = jpeg(512, 512, 1, Bytes(512 * 512), {.in = JCS_GRAYSCALE, .stored = JCS_GRAYSCALE, .progressive = true});
+  const std::string progressive =
+      jpeg(512, 512, 1, Bytes(512 * 512), {.in = JCS_GRAYSCALE, .stored = JCS_GRAYSCALE, .progressive = true});
   CHECK(said(progressive) == "(accepted)");
   CHECK(said(progressive, {.memory = 512 * 512}).starts_with("x: is damaged or cut off: "));
 }
@@ -285,8 +294,9 @@ TEST_CASE("what is neither is recognised by its content", "[unit]") {
   CHECK(said("GIF89a...") == neither("it seems to be a GIF"));
   CHECK(said(std::string("RIFF\0\0\0\0WEBP", 12)) == neither("it seems to be a WebP"));
   CHECK(said("version https://git-lfs.github.com/spec/v1\n") == neither("it seems to be a Git LFS pointer"));
-  CHECK(said(std::string("\0\0\0\x1c" "ftypavif....", 16)) == neither("it seems to be an AVIF or HEIC"));
+  CHECK(said(std::string("\0\0\0 ftypavif....", 16)) == neither("it seems to be an AVIF or HEIC"));
   CHECK(said("<!DOCTYPE html>") == neither("it seems to be a text (HTML, SVG)"));
   CHECK(said("hello") == neither("it begins with something else"));
-  CHECK(said(jpeg(8, 8, 2, Bytes(128), {.in = JCS_UNKNOWN, .stored = JCS_UNKNOWN})) == "x: has 2 components; 1, 3 or 4 can be decoded");
+  CHECK(said(jpeg(8, 8, 2, Bytes(128), {.in = JCS_UNKNOWN, .stored = JCS_UNKNOWN})) ==
+        "x: has 2 components; 1, 3 or 4 can be decoded");
 }

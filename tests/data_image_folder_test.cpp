@@ -81,7 +81,8 @@ TEST_CASE("a link that leads nowhere and what is no file are errors", "[unit]") 
   CHECK(said(folder) == "DIR/a/2.png: is a link to what cannot be reached (No such file or directory): remove it or mend it");
   REQUIRE(unlink((folder / "a/2.png").c_str()) == 0);
   REQUIRE(symlink("2.png", (folder / "a/2.png").c_str()) == 0);
-  CHECK(said(folder) == "DIR/a/2.png: is a link to what cannot be reached (Too many levels of symbolic links): remove it or mend it");
+  CHECK(said(folder) ==
+        "DIR/a/2.png: is a link to what cannot be reached (Too many levels of symbolic links): remove it or mend it");
   REQUIRE(unlink((folder / "a/2.png").c_str()) == 0);
   REQUIRE(mkfifo((folder / "a/2.png").c_str(), 0600) == 0);
   CHECK(said(folder) == "DIR/a/2.png: is no regular file: remove it");

@@ -84,8 +84,9 @@ TEST_CASE("images and labels that do not belong together are errors", "[unit]") 
   TemporaryFolder folder;
   write_idx_pair(folder / "a", 1, 1, "\1\2");
   overwrite(folder / "a-labels-idx1-ubyte", idx({3}, "\1\2\3"));
-  CHECK(said(folder, "a") == "DIR/a-labels-idx1-ubyte: byte 4: has 3 labels, and DIR/a-images-idx3-ubyte has 2 images: they do not "
-                             "belong together");
+  CHECK(said(folder, "a") ==
+        "DIR/a-labels-idx1-ubyte: byte 4: has 3 labels, and DIR/a-images-idx3-ubyte has 2 images: they do not "
+        "belong together");
   REQUIRE(unlink((folder / "a-labels-idx1-ubyte").c_str()) == 0);
   CHECK(said(folder, "a") == "DIR/a-images-idx3-ubyte: has no DIR/a-labels-idx1-ubyte(.gz) beside it");
 }
@@ -96,10 +97,11 @@ TEST_CASE("more classes than the model has are found, with the place of the labe
   write_pets(folder);
   const ImageSet pair = open_images(folder / "a"), pets = open_images(folder / "pets");
   CHECK_NOTHROW(pair.check_classes(5));
-  CHECK(message_of([&] { pair.check_classes(3); }) == (folder / "a-labels-idx1-ubyte") +
-                                                          ": byte 9: the label of image 1 is 3, and the model tells 3 classes apart (0 to 2)");
+  CHECK(message_of([&] { pair.check_classes(3); }) ==
+        (folder / "a-labels-idx1-ubyte") + ": byte 9: the label of image 1 is 3, and the model tells 3 classes apart (0 to 2)");
   CHECK_NOTHROW(pets.check_classes(2));
-  CHECK(message_of([&] { pets.check_classes(1); }) == (folder / "pets") + ": has 2 classes (folders), and the model tells 1 apart");
+  CHECK(message_of([&] { pets.check_classes(1); }) ==
+        (folder / "pets") + ": has 2 classes (folders), and the model tells 1 apart");
 }
 
 TEST_CASE("the digest follows images and labels of a pair, and names, sizes and classes of a folder", "[unit]") {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "data/image_source.h"
+#include "data/order.h"
 #include "data/prefetch.h"
 #include "image_support.h"
 
@@ -179,7 +180,8 @@ TEST_CASE("settings that the images cannot honour are errors", "[unit]") {
   ImageData two_means, three_deviations;
   two_means.mean = {0.5, 0.5};
   three_deviations.std = {1, 1, 1};
-  CHECK_THROWS_MATCHES(ImageSource(set, 1, 2, 1, {}), UsageError, Message("images: 2 channels; 1 (grey) or 3 (colour) can be read"));
+  CHECK_THROWS_MATCHES(ImageSource(set, 1, 2, 1, {}), UsageError,
+                       Message("images: 2 channels; 1 (grey) or 3 (colour) can be read"));
   CHECK_THROWS_MATCHES(ImageSource(set, 1, 3, 1, two_means), UsageError,
                        Message("data.mean: 2 numbers, and the model takes 3 channels: write one number, or one a channel"));
   CHECK_THROWS_MATCHES(FixedImages(set, 1, 1, 0, three_deviations), UsageError,
@@ -193,33 +195,34 @@ TEST_CASE("settings that the images cannot honour are errors", "[unit]") {
 
 TEST_CASE("a broken image ends the run, or is an ignored sample that is counted", "[unit]") {
   TemporaryFolder folder;
-  for (int i = 0; i < 5; ++i) write_file(folder / "set/" + std::to_string(i) + "/x.png", png_grey(2, 2, std::vector<uint8_t>(4, 255)));
-  const std::string broken = folder / "set/3/x.png";
-  write_file(broken, "GIF89a");
+  const auto path = [&](int64_t i) { return folder / "set/" + std::to_string(i) + "/x.png"; };
+  for (int i = 0; i < 5; ++i) write_file(path(i), png_grey(2, 2, std::vector<uint8_t>(4, 255)));
+  for (int i : {1, 3}) write_file(path(i), "GIF89a");
   const ImageSet set = open_images(folder / "set");
-  const std::string message = broken + ": is neither a PNG nor a JPEG file: it seems to be a GIF";
-  CHECK_THROWS_MATCHES(ImageSource(set, 2, 1, 1, unchanged()).read(0, 5), DataError, Message(message));
-  CHECK_THROWS_MATCHES(FixedImages(set, 2, 1, 0, unchanged()).read(3, 1), DataError, Message(message));
+  const auto message = [&](int64_t i) { return path(i) + ": is neither a PNG nor a JPEG file: it seems to be a GIF"; };
+  const auto is_broken = [](int64_t image) { return image == 1 || image == 3; };
+  int64_t first = 0;
+  while (!is_broken(shuffled(first, 5, 1))) ++first;
+  const std::string first_message = message(shuffled(first, 5, 1));
+  CHECK_THROWS_MATCHES(ImageSource(set, 2, 1, 1, unchanged()).read(0, 5), DataError, Message(first_message));
+  CHECK_THROWS_MATCHES(FixedImages(set, 2, 1, 0, unchanged()).read(3, 1), DataError, Message(message(3)));
 
   ImageData skip = unchanged();
   skip.on_broken = OnBroken::skip;
   const ImageSource source(set, 2, 1, 1, skip);
   CHECK((source.broken().count() == 0 && source.broken().first().empty()));
   const HostBatch batch = source.read(0, 15);
-  int64_t ignored = 0;
-  for (size_t i = 0; i < 15; ++i) {
-    const bool is_ignored = batch.targets[i] == -1;
-    ignored += is_ignored;
-    CHECK((batch.targets[i] != 3 && batch.targets[i] >= -1));
-    CHECK(Floats(batch.images.begin() + static_cast<std::ptrdiff_t>(4 * i), batch.images.begin() + static_cast<std::ptrdiff_t>(4 * i + 4)) ==
-          Floats(4, is_ignored ? 0.0f : 1.0f));
+  for (int64_t i = 0; i < 15; ++i) {  // in each of three epochs in its place, and never replaced by the next image
+    const int64_t image = shuffled(i, 5, 1);
+    CHECK(batch.targets[static_cast<size_t>(i)] == (is_broken(image) ? -1 : image));
+    const auto begin = batch.images.begin() + 4 * i;
+    CHECK(Floats(begin, begin + 4) == Floats(4, is_broken(image) ? 0.0f : 1.0f));
   }
-  CHECK(ignored == 3);  // once in each of three epochs: never replaced by the next image
-  CHECK(source.broken().count() == 3);
-  CHECK(source.broken().first() == message);
+  CHECK(source.broken().count() == 6);
+  CHECK(source.broken().first() == first_message);
   const FixedImages fixed(set, 2, 1, 0, skip);
-  CHECK(fixed.read(0, 5).targets == Ids{0, 1, 2, -1, 4});
-  CHECK(fixed.broken().count() == 1);
+  CHECK(fixed.read(0, 5).targets == Ids{0, -1, 2, -1, 4});
+  CHECK(fixed.broken().count() == 2);
 }
 
 TEST_CASE("several threads read one source, and make what one makes", "[unit]") {

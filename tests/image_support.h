@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <jpeglib.h>
+// clang-format off
+#include <jpeglib.h>  // needs <cstdio> before it
+// clang-format on
 
 #include "base/files.h"
 #include "data/image_set.h"
@@ -19,7 +21,8 @@
 namespace quell::testing {
 
 inline std::string big_endian(uint32_t value) {
-  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8), static_cast<char>(value)};
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
+          static_cast<char>(value)};
 }
 
 // An IDX file of unsigned bytes.

@@ -13,9 +13,7 @@ namespace {
 double unit(uint32_t bits) { return static_cast<double>(bits) * 0x1p-32; }  // [0, 1)
 
 // One of 0 ... count - 1. The bias of a product with 32 bits is below count / 2^32.
-int64_t one_of(int64_t count, uint32_t bits) {
-  return static_cast<int64_t>(static_cast<uint64_t>(count) * bits >> 32);
-}
+int64_t one_of(int64_t count, uint32_t bits) { return static_cast<int64_t>(static_cast<uint64_t>(count) * bits >> 32); }
 
 Rectangle middle(int64_t width, int64_t height, int64_t crop_width, int64_t crop_height) {
   return {(width - crop_width) / 2, (height - crop_height) / 2, crop_width, crop_height};

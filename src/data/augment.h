@@ -19,10 +19,17 @@ struct AugmentConfig {
 template <class V>
 void describe(V& v, AugmentConfig& c) {
   v.field("flip", c.flip, help("Mirrors a sample, left for right, with probability 1/2."));
-  v.field("crop_padding", c.crop_padding, help("Moves each sample by up to so many pixels up or down, and left or right; what "
-                                               "comes in is black.").unit("pixels").at_least(0).at_most(4096));
-  v.field("random_resized_crop", c.random_resized_crop, help("Cuts out a rectangle of at least this share of the area, 3:4 to 4:3, "
-                                                             "and resizes it; none: the largest square in the middle.").above(0).at_most(1));
+  v.field("crop_padding", c.crop_padding,
+          help("Moves each sample by up to so many pixels up or down, and left or right; what "
+               "comes in is black.")
+              .unit("pixels")
+              .at_least(0)
+              .at_most(4096));
+  v.field("random_resized_crop", c.random_resized_crop,
+          help("Cuts out a rectangle of at least this share of the area, 3:4 to 4:3, "
+               "and resizes it; none: the largest square in the middle.")
+              .above(0)
+              .at_most(1));
 }
 
 // What is done with one image.

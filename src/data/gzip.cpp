@@ -77,8 +77,8 @@ size_t Unpacking::inflate_some(uint8_t* out, size_t count) {
   } else if (status == Z_BUF_ERROR || (status == Z_OK && s.rest().empty() && s.stream.avail_out > 0)) {
     throw DataError(cat(s.path, ": byte ", s.at, ": the file ends inside its gzip data: it is cut off; copy it again"));
   } else if (status != Z_OK) {
-    throw DataError(cat(s.path, ": near byte ", s.at, ": the gzip data are damaged (", s.stream.msg ? s.stream.msg : "no reason given",
-                        "); copy it again"));
+    throw DataError(cat(s.path, ": near byte ", s.at, ": the gzip data are damaged (",
+                        s.stream.msg ? s.stream.msg : "no reason given", "); copy it again"));
   }
   return room - s.stream.avail_out;
 }

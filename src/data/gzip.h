@@ -19,7 +19,7 @@ class Unpacking {
   // Copies the next `count` bytes and returns how many there were: fewer only at the end.
   size_t read(uint8_t* out, size_t count);
   bool is_packed() const;
-  int64_t position() const;  // of what is unpacked
+  int64_t position() const;    // of what is unpacked
   uint64_t most_left() const;  // an upper bound of what read() can still give
 
  private:

@@ -52,8 +52,8 @@ class Reader {
     std::vector<int64_t> sizes;
     for (uint8_t i = 0; i < dimensions; ++i) {
       const int64_t at = file_.position();
-      if (file_.read(word.data(), 4) < 4) throw DataError(cat(path_, ": byte ", at, ": wanted the size of dimension ", int{i},
-                                                              ", and the file ends"));
+      if (file_.read(word.data(), 4) < 4)
+        throw DataError(cat(path_, ": byte ", at, ": wanted the size of dimension ", int{i}, ", and the file ends"));
       sizes.push_back(int64_t{word[0]} << 24 | word[1] << 16 | word[2] << 8 | word[3]);
       if (sizes.back() == 0) throw DataError(cat(path_, ": byte ", at, ": the size of dimension ", int{i}, " is 0"));
     }

@@ -64,7 +64,8 @@ Pixels decode_image(std::string_view bytes, const std::string& name, const Image
 void check_size(uint64_t width, uint64_t height, const std::string& name, const ImageLimits& limits) {
   if (width == 0 || height == 0) throw DataError(cat(name, ": is damaged: its header says ", width, " x ", height, " pixels"));
   if (width > static_cast<uint64_t>(limits.pixels) / height) {
-    throw DataError(cat(name, ": has ", width, " x ", height, " pixels, more than the ", limits.pixels, " that an image may have"));
+    throw DataError(
+        cat(name, ": has ", width, " x ", height, " pixels, more than the ", limits.pixels, " that an image may have"));
   }
 }
 

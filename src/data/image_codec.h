@@ -14,8 +14,8 @@
 namespace quell {
 
 struct ImageLimits {
-  int64_t pixels = int64_t{1} << 26;        // of the picture, from its header
-  int64_t memory = int64_t{1} << 30;        // that the library may ask for besides
+  int64_t pixels = int64_t{1} << 26;  // of the picture, from its header
+  int64_t memory = int64_t{1} << 30;  // that the library may ask for besides
 };
 
 // Thread-safe. Throws DataError that begins with `name` and says what is wrong; nothing is decoded of a picture whose header

@@ -29,13 +29,17 @@ struct ImageData {
 };
 template <class V>
 void describe(V& v, ImageData& c) {
-  v.field("train", c.train, help("A folder with a folder of PNG and JPEG files for each class, or an IDX pair: DIR/train for "
-                                 "DIR/train-images-idx3-ubyte(.gz) and its labels."));
+  v.field("train", c.train,
+          help("A folder with a folder of PNG and JPEG files for each class, or an IDX pair: DIR/train for "
+               "DIR/train-images-idx3-ubyte(.gz) and its labels."));
   v.field("batch", c.batch, help("Samples of one optimiser step over the whole world.").unit("samples").at_least(1).at_most(1e9));
   v.field("mean", c.mean, help("Subtracted from values in [0, 1]: one number, or one a channel.").at_least(-1e6).at_most(1e6));
   v.field("std", c.std, help("What values are divided by after that: one number, or one a channel.").above(0).at_most(1e6));
-  v.field("crop", c.crop, help("Side of the square that is cut from the middle, as a share of the shorter side; not where "
-                               "augment.random_resized_crop cuts.").above(0).at_most(1));
+  v.field("crop", c.crop,
+          help("Side of the square that is cut from the middle, as a share of the shorter side; not where "
+               "augment.random_resized_crop cuts.")
+              .above(0)
+              .at_most(1));
   v.field("augment", c.augment, help("Random changes of training samples; evaluation has none."));
   v.field("on_broken", c.on_broken, help("What happens at a file that cannot be decoded."));
   v.field("decode_threads", c.decode_threads, help("Threads that decode batches ahead of the step.").at_least(1).at_most(256));

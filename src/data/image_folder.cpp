@@ -88,8 +88,8 @@ class Scan {
                           loose_images_ > 0 ? cat(" (", loose_images_, " images lie in it without one)") : ""));
     }
     if (std::all_of(folders.begin(), folders.end(), is_split)) {
-      throw DataError(cat(root_, ": holds the parts of a set (", join(folders, ", "), ") and not its classes; did you mean ", root_,
-                          "/", folders.front(), "?"));
+      throw DataError(cat(root_, ": holds the parts of a set (", join(folders, ", "), ") and not its classes; did you mean ",
+                          root_, "/", folders.front(), "?"));
     }
   }
 
@@ -97,7 +97,8 @@ class Scan {
     const size_t before = found_.files.size();
     add_files(name, label);
     if (found_.files.size() == before) {
-      throw DataError(cat(root_, "/", name, ": holds no .png, .jpg or .jpeg file: every folder here is a class; remove it or fill it"));
+      throw DataError(
+          cat(root_, "/", name, ": holds no .png, .jpg or .jpeg file: every folder here is a class; remove it or fill it"));
     }
     progress_("listing " + root_, static_cast<uint64_t>(label) + 1, found_.classes.size());
   }
@@ -126,7 +127,8 @@ class Scan {
     const bool is_file = entry.is_regular_file(failed);
     const auto bytes = is_file ? entry.file_size(failed) : 0;
     if (is_link(entry) && failed) {
-      throw DataError(cat(root_, "/", name, ": is a link to what cannot be reached (", failed.message(), "): remove it or mend it"));
+      throw DataError(
+          cat(root_, "/", name, ": is a link to what cannot be reached (", failed.message(), "): remove it or mend it"));
     }
     if (failed) throw MachineError(cat(root_, "/", name, ": cannot be examined: ", failed.message()));
     if (!is_file) throw DataError(cat(root_, "/", name, ": is no regular file: remove it"));

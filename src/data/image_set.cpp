@@ -49,7 +49,8 @@ struct ImageSet::Contents {
 
   bool is_idx() const { return images.count > 0; }
   size_t checked(int64_t i) const {
-    require(i >= 0 && i < (is_idx() ? images.count : static_cast<int64_t>(folder.files.size())), "ImageSet: an image outside the set");
+    require(i >= 0 && i < (is_idx() ? images.count : static_cast<int64_t>(folder.files.size())),
+            "ImageSet: an image outside the set");
     return static_cast<size_t>(i);
   }
 };
@@ -94,7 +95,8 @@ ImageSet ImageSet::open(const std::string& path, const Progress& progress) {
   }
   if (images.empty() && !files::exists(path)) throw DataError(cat(path, ": is not there", hint(path)));
   if (images.empty() && !files::is_folder(path)) {
-    throw DataError(cat(path, ": is neither a folder with a folder for each class nor what stands before ", images_ending, hint(path)));
+    throw DataError(
+        cat(path, ": is neither a folder with a folder for each class nor what stands before ", images_ending, hint(path)));
   }
   if (images.empty() && !hint(path).empty()) throw DataError(cat(path, ": holds IDX files", hint(path)));
   Contents contents = images.empty() ? open_folder(path, progress) : open_idx(path, images);
@@ -120,8 +122,8 @@ void ImageSet::check_classes(int64_t limit) const {
   const auto& labels = contents_->labels;
   const auto wrong = std::find_if(labels.begin(), labels.end(), [&](uint8_t label) { return label >= limit; });
   const int64_t index = wrong - labels.begin();
-  throw DataError(cat(contents_->labels_path, ": byte ", idx_label_offset(index), ": the label of image ", index, " is ", int{*wrong},
-                      ", and the model tells ", limit, " classes apart (0 to ", limit - 1, ")"));
+  throw DataError(cat(contents_->labels_path, ": byte ", idx_label_offset(index), ": the label of image ", index, " is ",
+                      int{*wrong}, ", and the model tells ", limit, " classes apart (0 to ", limit - 1, ")"));
 }
 
 int64_t ImageSet::label(int64_t i) const {

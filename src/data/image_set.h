@@ -20,7 +20,7 @@ class ImageSet {
   static ImageSet open(const std::string& path, const Progress& progress);
 
   int64_t size() const;
-  int64_t classes() const;  // of an IDX pair: the largest label + 1
+  int64_t classes() const;                              // of an IDX pair: the largest label + 1
   const std::vector<std::string>& class_names() const;  // of an IDX pair: "0", "1", ...
   // Throws DataError, with the place of the label or class, where there are more classes than a model tells apart.
   void check_classes(int64_t limit) const;

@@ -16,11 +16,12 @@ double of_channel(const std::vector<double>& values, int64_t channel) {
 
 void check_usable(int64_t size, int64_t channels, const ImageData& config) {
   require(size > 0, "images: a size of at least one pixel");
-  if (channels != 1 && channels != 3) throw UsageError(cat("images: ", channels, " channels; 1 (grey) or 3 (colour) can be read"));
+  if (channels != 1 && channels != 3)
+    throw UsageError(cat("images: ", channels, " channels; 1 (grey) or 3 (colour) can be read"));
   for (const auto& [key, values] : {std::pair{"mean", &config.mean}, {"std", &config.std}}) {
     if (values->size() == 1 || static_cast<int64_t>(values->size()) == channels) continue;
-    throw UsageError(cat("data.", key, ": ", values->size(), " numbers, and the model takes ", channels, channels == 1 ? " channel" : " channels",
-                         ": write one number, or one a channel"));
+    throw UsageError(cat("data.", key, ": ", values->size(), " numbers, and the model takes ", channels,
+                         channels == 1 ? " channel" : " channels", ": write one number, or one a channel"));
   }
 }
 
@@ -81,7 +82,12 @@ void BrokenImages::add(const std::string& what) {
 }
 
 ImageSource::ImageSource(ImageSet set, int64_t size, int64_t channels, uint64_t seed, const ImageData& config)
-    : set_(std::move(set)), size_(size), channels_(channels), seed_(seed), config_(config), broken_(std::make_shared<BrokenImages>()) {
+    : set_(std::move(set)),
+      size_(size),
+      channels_(channels),
+      seed_(seed),
+      config_(config),
+      broken_(std::make_shared<BrokenImages>()) {
   check_usable(size, channels, config);
 }
 
@@ -89,7 +95,9 @@ HostBatch ImageSource::read(int64_t first, int64_t count) const {
   return fill(
       set_, first, count, size_, channels_, config_, *broken_,
       [&](int64_t position) { return shuffled(position, set_.size(), seed_); },
-      [&](int64_t position, const Pixels& p) { return drawn_view(config_.augment, p.width, p.height, config_.crop, seed_, position); });
+      [&](int64_t position, const Pixels& p) {
+        return drawn_view(config_.augment, p.width, p.height, config_.crop, seed_, position);
+      });
 }
 
 FixedImages::FixedImages(ImageSet set, int64_t size, int64_t channels, int64_t count, const ImageData& config)

@@ -1,10 +1,11 @@
 // JPEG files by libjpeg-turbo. The library reports errors through a function that must not return: it jumps back into
 // guarded(), over frames of the library and a lambda that own nothing. No exception passes through the library.
+// clang-format off
 #include <csetjmp>
 #include <cstdio>
-
+#include <jpeglib.h>  // needs <cstdio> before it
 #include <jerror.h>
-#include <jpeglib.h>
+// clang-format on
 
 #include "base/error.h"
 #include "base/text.h"
@@ -44,7 +45,8 @@ struct Watch : jpeg_progress_mgr {
 // Called by the library at least once in each scan.
 void watch_scans(j_common_ptr common) {
   auto* info = reinterpret_cast<j_decompress_ptr>(common);
-  for (int i = 0; i < info->comps_in_scan; ++i) static_cast<Watch*>(info->progress)->seen |= 1u << info->cur_comp_info[i]->component_index;
+  for (int i = 0; i < info->comps_in_scan; ++i)
+    static_cast<Watch*>(info->progress)->seen |= 1u << info->cur_comp_info[i]->component_index;
   if (info->input_scan_number <= most_scans) return;
   auto* failure = static_cast<Failure*>(info->err);
   std::snprintf(failure->text, sizeof failure->text, "more than %d scans", most_scans);

@@ -87,8 +87,8 @@ Pixels decode_png(std::string_view bytes, const std::string& name, const ImageLi
   check(spng_get_ihdr(context.get(), &header), name);
   check_size(header.width, header.height, name, limits);
   const bool grey = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE || header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
-  const bool alpha = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA || header.color_type == SPNG_COLOR_TYPE_TRUECOLOR_ALPHA ||
-                     has_transparent_colour(context.get(), name);
+  const bool alpha = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA ||
+                     header.color_type == SPNG_COLOR_TYPE_TRUECOLOR_ALPHA || has_transparent_colour(context.get(), name);
   Pixels pixels{header.width, header.height, grey ? 1 : 3, {}};
   if (alpha || (grey && header.bit_depth == 16)) {  // libspng has no way from these to one channel
     pixels.values = over_white(decode(context.get(), SPNG_FMT_RGBA8, name), pixels.channels);

@@ -18,8 +18,8 @@ namespace quell {
 
 class Prefetch {
  public:
-  // make(i) is the i-th batch counted from 0; called in order from `first`, at most `depth` ahead of take(), by up to `threads` of
-  // them at once: it must be thread-safe where there are more than one. More threads than `depth` would never run: a bug.
+  // make(i) is the i-th batch counted from 0; called in order from `first`, at most `depth` ahead of take(), by up to `threads`
+  // of them at once: it must be thread-safe where there are more than one. More threads than `depth` would never run: a bug.
   Prefetch(std::function<HostBatch(int64_t)> make, int64_t first, int depth = 2, int threads = 1);
   ~Prefetch();  // stops and joins
   Prefetch(const Prefetch&) = delete;

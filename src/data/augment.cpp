@@ -58,16 +58,19 @@ View drawn_view(const AugmentConfig& augment, int64_t width, int64_t height, dou
 }
 
 std::vector<float> render(const Pixels& image, const View& view, int64_t size, int64_t channels) {
-  const std::vector<float> square = resized(image, view.crop, size);  // pixel after pixel
-  const int64_t had = image.channels;
-  std::vector<float> out(static_cast<size_t>(channels * size * size), 0.0f);
+  const std::vector<float> square = resized(image, view.crop, size);  // the channels of a pixel side by side
+  const int64_t had = image.channels, plane = size * size;
+  const bool to_grey = had == 3 && channels == 1;
+  std::vector<float> out(static_cast<size_t>(channels * plane), 0.0f);
+  const int64_t left = std::max<int64_t>(0, view.right), end = std::min(size, size + view.right);
   for (int64_t y = std::max<int64_t>(0, view.down); y < std::min(size, size + view.down); ++y) {
-    for (int64_t x = std::max<int64_t>(0, view.right); x < std::min(size, size + view.right); ++x) {
-      const int64_t from_x = x - view.right, from_y = y - view.down;
-      const float* from = square.data() + (from_y * size + (view.flip ? size - 1 - from_x : from_x)) * had;
-      const float grey = had == 3 && channels == 1 ? 0.299f * from[0] + 0.587f * from[1] + 0.114f * from[2] : from[0];
-      for (int64_t c = 0; c < channels; ++c) {
-        out[static_cast<size_t>((c * size + y) * size + x)] = had == channels ? from[c] : grey;
+    const float* row = square.data() + (y - view.down) * size * had;
+    for (int64_t c = 0; c < channels; ++c) {
+      float* to = out.data() + c * plane + y * size;
+      for (int64_t x = left; x < end; ++x) {
+        const int64_t column = view.flip ? size - 1 - (x - view.right) : x - view.right;
+        const float* from = row + column * had;
+        to[x] = to_grey ? 0.299f * from[0] + 0.587f * from[1] + 0.114f * from[2] : from[had == 1 ? 0 : c];
       }
     }
   }

@@ -1,4 +1,6 @@
 // PNG and JPEG files: pixels held against PngSuite's dumps and pictures that JPEG stores exactly; damage, lies and bombs.
+#include <malloc.h>
+
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
@@ -252,6 +254,22 @@ TEST_CASE("a picture over the limits is refused from its header", "[unit]") {
       jpeg(512, 512, 1, Bytes(512 * 512), {.in = JCS_GRAYSCALE, .stored = JCS_GRAYSCALE, .progressive = true});
   CHECK(said(progressive) == "(accepted)");
   CHECK(said(progressive, {.memory = 512 * 512}).starts_with("x: is damaged or cut off: "));
+}
+
+TEST_CASE("a file that is refused leaves no memory behind", "[unit]") {
+  const std::string whole = grey_jpeg(), png = png_grey(6, 4, Bytes(24));
+  const auto refuse_all = [&] {
+    for (size_t part : {4, 2}) {
+      CHECK(said(whole.substr(0, whole.size() / part)) != "(accepted)");
+      CHECK(said(png.substr(0, png.size() / part)) != "(accepted)");
+    }
+    CHECK(said(whole, {.pixels = 1}) != "(accepted)");
+    CHECK(said(png, {.pixels = 1}) != "(accepted)");
+  };
+  refuse_all();
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < 100; ++i) refuse_all();
+  CHECK(mallinfo2().uordblks < before + 100 * 1000);  // what either library holds for a picture is some kilobytes
 }
 
 TEST_CASE("a text that unpacks to more than the limit is refused", "[unit]") {

@@ -55,12 +55,19 @@ void watch_scans(j_common_ptr common) {
 
 class Decoder {
  public:
-  Decoder(std::string_view bytes, const std::string& name, const ImageLimits& limits) : name_(name) {
+  explicit Decoder(const std::string& name) : name_(name) {
     info_.err = jpeg_std_error(&failure_);
     failure_.error_exit = fail;
     failure_.emit_message = warn;
     failure_.output_message = print_nothing;
     watch_.progress_monitor = watch_scans;
+  }
+  ~Decoder() { jpeg_destroy_decompress(&info_); }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  // Not in the constructor: where that throws, no destructor runs.
+  void open(std::string_view bytes, const ImageLimits& limits) {
     guarded([&] {
       jpeg_create_decompress(&info_);
       info_.mem->max_memory_to_use = static_cast<long>(limits.memory);
@@ -69,11 +76,8 @@ class Decoder {
       jpeg_save_markers(&info_, exif_marker, 0xffff);
       jpeg_read_header(&info_, TRUE);
     });
-    check_size(info_.image_width, info_.image_height, name, limits);
+    check_size(info_.image_width, info_.image_height, name_, limits);
   }
-  ~Decoder() { jpeg_destroy_decompress(&info_); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
 
   // In the colour space that is asked for.
   Pixels read(J_COLOR_SPACE space, int64_t channels) {
@@ -138,7 +142,8 @@ Pixels rgb_of(const Pixels& cmyk, bool is_inverted) {
 }  // namespace
 
 Pixels decode_jpeg(std::string_view bytes, const std::string& name, const ImageLimits& limits) {
-  Decoder decoder(bytes, name, limits);
+  Decoder decoder(name);
+  decoder.open(bytes, limits);
   const int orientation = decoder.orientation();
   const J_COLOR_SPACE space = decoder.space();
   if (space == JCS_GRAYSCALE) return turned(decoder.read(JCS_GRAYSCALE, 1), orientation);

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PEERS_PYTHON = ROOT / ".peers/bin/python"
 PYTHON = str(PEERS_PYTHON if PEERS_PYTHON.exists() else sys.executable)
 BUSY_CORES = 0.15  # of other processes, above which a timing is marked
+SETTLING, STRETCH = 50, 10  # steps that are not timed, and how many of the others make one timing
 
 
 @dataclass
@@ -78,26 +79,33 @@ def rows(folder):
     return [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
 
 
-def step_seconds(metrics, every, skip):
+def step_seconds(metrics, every, skip, items="tokens"):
     """Seconds a step in stretches of `every` steps that begin after step `skip`. Evaluations are left out.
 
-    Each row's tokens_per_s holds since the row before; rows also stand where only attention was measured, so a stretch
-    may be made of several.
+    Each row's tokens_per_s (or images_per_s) holds since the row before; rows also stand where only attention was
+    measured, so a stretch may be made of several.
     """
     result, elapsed, steps, previous = [], 0.0, 0, 1
     for row in metrics:
-        if "tokens_per_s" not in row:
+        if f"{items}_per_s" not in row:
             continue
-        count, per_step = row["step"] - previous, row["tokens"] / row["step"]
+        count, per_step = row["step"] - previous, row[items] / row["step"]
         previous = row["step"]
         if row["step"] - count < skip:
             continue
-        elapsed += count * per_step / row["tokens_per_s"]
+        elapsed += count * per_step / row[f"{items}_per_s"]
         steps += count
         if steps >= every:
             result.append(elapsed / steps)
             elapsed, steps = 0.0, 0
     return result
+
+
+def stretches(seconds):
+    """The same of a program that has the seconds of every step: all of them where it made too few to settle."""
+    steady = seconds[SETTLING:] if len(seconds) >= SETTLING + STRETCH else seconds
+    size = min(STRETCH, len(steady))
+    return [sum(steady[i : i + size]) / size for i in range(0, len(steady) - size + 1, size)]
 
 
 def table(header, lines):

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 import gpt
+import measure
 
 BATCH, CONTEXT, EVALUATION_WINDOWS = 12, 64, 40 * 12
 PEAK, FINAL, WARMUP = 1e-3, 1e-4, 100
-SETTLING, STRETCH = 50, 10  # steps
 
 
 def read_split(folder):
@@ -68,19 +68,12 @@ def train(model, optimizer, tokens, options):
             group["lr"] = learning_rate(step, options.steps)
         begins = torch.randint(len(tokens) - CONTEXT, (BATCH,), generator=generator)
         loss = gpt.train_step(model, optimizer, *windows(tokens, begins))
-        if (step + 1) % STRETCH == 0:
+        if (step + 1) % measure.STRETCH == 0:
             value = loss.item()
-            if (step + 1) % (20 * STRETCH) == 0 and not options.quiet:
+            if (step + 1) % (20 * measure.STRETCH) == 0 and not options.quiet:
                 print(f"step {step + 1}/{options.steps}  loss {value:.4f}", flush=True)
         seconds.append(time.perf_counter() - begin)
     return seconds
-
-
-def stretches(seconds):
-    """Seconds a step over stretches of ten steps, since that is how the other program reports them."""
-    steady = seconds[SETTLING:] if len(seconds) >= SETTLING + STRETCH else seconds
-    size = min(STRETCH, len(steady))
-    return [sum(steady[i : i + size]) / size for i in range(0, len(steady) - size + 1, size)]
 
 
 def arguments():
@@ -108,7 +101,7 @@ def main():
     optimizer = gpt.adamw(model, PEAK, betas=(0.9, 0.99), weight_decay=0.1)
     before = evaluate(model, held_out)
     seconds = train(torch.compile(model) if options.compile else model, optimizer, tokens, options)
-    middle = statistics.median(stretches(seconds))
+    middle = statistics.median(measure.stretches(seconds))
     result = {
         "parameters": sum(p.numel() for p in model.parameters()),
         "valid_loss_before": before,

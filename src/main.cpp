@@ -15,12 +15,13 @@
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App program("Quell trains transformers whose attention stays calm: QK-normalised decoders, from YAML files.", "quell");
+  CLI::App program("Quell trains transformers whose attention stays calm: QK-normalised decoders and vision transformers, from YAML files.", "quell");
   program.set_version_flag("--version", [] { return quell::version_text(); });
   program.require_subcommand(1);
   program.set_help_all_flag("--help-all", "Help of all sub-commands");
   quell::Action chosen;
   quell::add_train(program, chosen);
+  quell::add_eval(program, chosen);
   quell::add_generate(program, chosen);
   quell::add_config(program, chosen);
   quell::add_data(program, chosen);

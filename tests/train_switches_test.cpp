@@ -86,7 +86,7 @@ const std::map<std::string, Change> changes{
     {"health.every", {{"2"}, {}}}, {"health.entropy_every", {{"2"}, {}}},
     {"stability.on_nonfinite", {{}, {"optimizer.lr=1e30", "optimizer.schedule.kind=constant"}}},
     {"stability.skip_limit", {{"1"}, {"optimizer.lr=1e30", "optimizer.schedule.kind=constant", "stability.on_nonfinite=skip"}}},
-    {"report.every", {{"2"}, {"health.every=0", "health.entropy_every=0"}}}};
+    {"ema", {{"0.5"}, {}}}, {"report.every", {{"2"}, {"health.every=0", "health.entropy_every=0"}}}};
 
 // Keys that only a vision transformer or images have, or whose choices differ there.
 const std::map<std::string, Change> vision_changes{
@@ -175,7 +175,7 @@ class Bench {
     std::sort(names.begin(), names.end());
     for (const std::string& name : names) {
       seen += name + "\n";
-      if (name.ends_with("weights.safetensors")) seen += xxh3_64_hex(files::read(name)) + "\n";
+      if (name.ends_with(".safetensors")) seen += xxh3_64_hex(files::read(name)) + "\n";
       if (name.ends_with("metrics.jsonl")) seen += rows(files::read(name));
     }
     return seen;

@@ -12,7 +12,13 @@ namespace {
 
 std::string text_of(const std::vector<int64_t>& shape) { return cat(at::IntArrayRef(shape)); }
 
-std::vector<std::string> problems_of(const SafetensorsFile& file, const ParameterList& parameters) {
+at::Tensor fitted(const SafetensorsFile& file, const Parameter& parameter, const Refit& refit) {
+  const at::Tensor saved = file.read(parameter.name);
+  if (file.shape(parameter.name) == parameter.shape) return saved;
+  return refit ? refit(parameter.name, saved, parameter.shape) : at::Tensor();
+}
+
+std::vector<std::string> problems_of(const SafetensorsFile& file, const ParameterList& parameters, const Refit& refit) {
   std::vector<std::string> problems;
   std::set<std::string> wanted;
   for (const Parameter& parameter : parameters) {
@@ -20,7 +26,7 @@ std::vector<std::string> problems_of(const SafetensorsFile& file, const Paramete
     wanted.insert(name);
     if (!file.has(name)) {
       problems.push_back(cat("missing: ", name, " ", text_of(parameter.shape)));
-    } else if (file.shape(name) != parameter.shape) {
+    } else if (file.shape(name) != parameter.shape && !fitted(file, parameter, refit).defined()) {
       problems.push_back(cat("shape: ", name, " is ", text_of(file.shape(name)), " in the file, ",
                              text_of(parameter.shape), " in the model"));
     } else if (!at::isFloatingType(file.type(name))) {
@@ -41,9 +47,9 @@ void save_weights(const std::string& path, const ParameterList& parameters, cons
   write_safetensors(path, tensors, metadata);
 }
 
-void load_weights(const std::string& path, ParameterList& parameters, Arena& arena) {
+void load_weights(const std::string& path, ParameterList& parameters, Arena& arena, const Refit& refit) {
   const SafetensorsFile file(path);
-  const std::vector<std::string> problems = problems_of(file, parameters);
+  const std::vector<std::string> problems = problems_of(file, parameters, refit);
   if (!problems.empty()) {
     throw CheckpointError(cat(path, ": does not fit the model:\n  ", join(problems, "\n  ")));
   }
@@ -52,7 +58,7 @@ void load_weights(const std::string& path, ParameterList& parameters, Arena& are
     if (!at::isfinite(file.read(parameter.name)).all().item<bool>()) broken.push_back(parameter.name);
   }
   if (!broken.empty()) throw CheckpointError(cat(path, ": holds numbers that are not finite in ", join(broken, ", ")));
-  for (Parameter& parameter : parameters) parameter.value.detach().copy_(file.read(parameter.name));
+  for (Parameter& parameter : parameters) parameter.value.detach().copy_(fitted(file, parameter, refit));
   arena.refresh_compute();
 }
 

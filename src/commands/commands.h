@@ -14,6 +14,7 @@ using Action = std::function<int()>;
 void require_command(const CLI::App& program, const std::string& word);
 
 void add_train(CLI::App& program, Action& chosen);
+void add_eval(CLI::App& program, Action& chosen);
 void add_generate(CLI::App& program, Action& chosen);
 void add_config(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);

@@ -22,6 +22,12 @@ Initial drawn(const TransformerConfig& config, int64_t fan_in, double factor) {
 
 Initial initial_matrix(const TransformerConfig& config, int64_t fan_in) { return drawn(config, fan_in, 1); }
 
+Initial initial_patch(const TransformerConfig& config, int64_t fan_in) {
+  const double deviation = 1 / std::sqrt(static_cast<double>(fan_in));
+  const bool cut = config.init.kind == InitKind::truncated || config.init.kind == InitKind::vit;
+  return cut ? Initial::truncated_normal(deviation) : Initial::normal(deviation);
+}
+
 Initial initial_residual(const TransformerConfig& config, int64_t fan_in) {
   if (config.init.residual == InitResidual::zero) return Initial::constant(0);
   const bool scaled = config.init.residual == InitResidual::scaled;

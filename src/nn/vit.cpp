@@ -28,9 +28,18 @@ at::Tensor sincos_positions(int64_t grid, int64_t width) {
   return at::cat({column, row}, 2).reshape({grid * grid, width});
 }
 
+at::Tensor resample_positions(const at::Tensor& position_PC, int64_t patches) {
+  const auto side = [](int64_t count) { return static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(count)))); };
+  const int64_t from = side(position_PC.size(0)), to = side(patches), width = position_PC.size(1);
+  if (from * from != position_PC.size(0) || to * to != patches) return {};
+  const at::Tensor image = position_PC.to(at::kFloat).view({1, from, from, width}).permute({0, 3, 1, 2});
+  const at::Tensor resampled = at::_upsample_bicubic2d_aa(image, {to, to}, /*align_corners=*/false);
+  return resampled.permute({0, 2, 3, 1}).reshape({patches, width}).to(position_PC.scalar_type());
+}
+
 Vit::Vit(ParameterList& into, const VitConfig& config) : config_(config) {
   const int64_t head_unit = config.layers + 1, classes = config.classes.value();
-  patch_ = Linear(into, "patch", 0, config.patch_values(), config.width, true, initial_matrix(config, config.patch_values()));
+  patch_ = Linear(into, "patch", 0, config.patch_values(), config.width, true, initial_patch(config, config.patch_values()));
   if (config.position.kind == PositionKind::sincos) sincos_PC_ = sincos_positions(config.grid(), config.width);
   if (config.position.kind == PositionKind::learned) {
     position_ = into.add("position.weight", Role::embedding, 0, {config.patches(), config.width}, initial_embedding(config));

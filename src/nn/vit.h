@@ -48,4 +48,8 @@ at::Tensor patches_of(const at::Tensor& images, int64_t patch);
 // frequencies 10000^(-i / (C / 4 - 1)) (Beyer, Zhai and Kolesnikov 2022).
 at::Tensor sincos_positions(int64_t grid, int64_t width);
 
+// Learned positions of one square grid as those of another: [P, C] -> [patches, C], bicubic, averaging where the grid shrinks (as
+// timm does). Undefined where either number is no square.
+at::Tensor resample_positions(const at::Tensor& position_PC, int64_t patches);
+
 }  // namespace quell

@@ -5,17 +5,11 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "checkpoint/weights.h"
-#include "config/load.h"
+#include "tools/run_files.h"
 #include "train/start.h"
 
 namespace quell {
 namespace {
-
-std::string require_file(const std::string& run, const char* name, const char* what) {
-  const std::string path = run + "/" + name;
-  if (!files::exists(path)) throw CheckpointError(cat(path, ": not there; ", run, " holds no ", what));
-  return path;
-}
 
 // Bytes of an incomplete UTF-8 character stay behind until the rest has come.
 class Utf8Stream {
@@ -62,9 +56,7 @@ std::vector<uint32_t> prompt_ids(const Vocabulary& vocabulary, const std::string
 
 void generate(const GenerateOptions& options, const std::function<void(const std::string&)>& write) {
   check(options.sample);
-  if (!files::is_folder(options.run)) throw UsageError(options.run + ": no such folder; give the folder of a run, like runs/text_small");
-  const std::string config_path = require_file(options.run, "config.yaml", "run");
-  const auto config = config::load<RunConfig>(config::Source::from_file(config_path));
+  const RunConfig config = config_of_run(options.run);
   const auto* decoder = std::get_if<DecoderConfig>(&config.model);
   if (decoder == nullptr) throw UsageError(options.run + ": a vision transformer writes no text");
   const std::string vocabulary_path = require_file(options.run, "vocabulary.json", "vocabulary: its data were token ids without text");

@@ -91,6 +91,7 @@ struct RunConfig {
   HealthConfig health;
   StabilityConfig stability;
   ReportConfig report;
+  Optional<double> ema;
 };
 
 // What an attention preset says of the QK-norm weights' decay becomes the default of optimizer.groups.
@@ -118,6 +119,7 @@ void describe(V& v, RunConfig& c) {
   v.field("health", c.health, help("How often attention is measured."));
   v.field("stability", c.stability, help("What happens when numbers go wrong."));
   v.field("report", c.report, help("How often numbers are reported."));
+  v.field("ema", c.ema, help("Decay of a moving average of the weights, evaluated as <set>.ema and saved as ema.safetensors.").at_least(0).below(1));
 }
 void check(Problems& problems, const RunConfig& config);
 

@@ -5,32 +5,42 @@
 #include "train/health.h"
 
 namespace quell {
-namespace {
 
 // Ranks take turns by batch, so that any number of them sees the same samples.
-Evaluation evaluate_set(Run& run, const EvaluationData& set) {
+Evaluation evaluate_set(const RunConfig& config, const World& world, const Objective& objective, const EvaluationData& set,
+                        const Observe& observe) {
   at::NoGradGuard no_gradients;
-  Evaluation result{.name = set.name, .totals = {}, .health = {}, .has_top5 = std::holds_alternative<Vit>(run.model)};
+  Evaluation result{.name = set.name, .totals = {}, .health = {}, .has_top5 = std::holds_alternative<VitConfig>(config.model)};
   HealthSums health{.bounds = true, .entropy = true, .exact_logit = true, .layers = {}};
-  const int64_t step = run.micro_batch;
+  const int64_t whole = batch_of(config.data), part = whole / (world.size() * config.micro_batches), samples = samples_of(set.data);
   int64_t turn = 0;
-  for (int64_t first = 0; first < samples_of(set.data); first += step, ++turn) {
-    if (turn % run.world.size() != run.world.rank()) continue;
-    const Batch batch = to_tensors(read(set.data, first, std::min(step, samples_of(set.data) - first)));
-    Forward forward = run.forward(batch, false);
-    if (first < run.batch) forward.health = &health;  // of the first batch, in however many parts
-    result.totals.add(run.objective(forward, batch));
+  for (int64_t first = 0; first < samples; first += part, ++turn) {
+    if (turn % world.size() != world.rank()) continue;
+    const Batch batch = to_tensors(read(set.data, first, std::min(part, samples - first)));
+    Forward forward = forward_of(config, batch, false);
+    if (first < whole) forward.health = &health;  // of the first batch, in however many parts
+    const at::Tensor logits_NV = objective.logits(forward, batch);
+    if (observe) observe(batch, logits_NV);
+    result.totals.add(objective.loss(logits_NV, forward, batch));
   }
-  result.totals.reduce(run.world);
-  result.health = report_of(health, run.world);
+  result.totals.reduce(world);
+  result.health = report_of(health, world);
   return result;
 }
 
-}  // namespace
-
 std::vector<Evaluation> evaluate(Run& run) {
   std::vector<Evaluation> results;
-  for (const EvaluationData& set : run.evaluations) results.push_back(evaluate_set(run, set));
+  const auto all = [&](const std::string& suffix) {
+    for (const EvaluationData& set : run.evaluations) {
+      results.push_back(evaluate_set(run.config, run.world, run.objective, set));
+      results.back().name += suffix;
+    }
+  };
+  all("");
+  if (run.ema) {
+    const Ema::Instead average(*run.ema);
+    all(".ema");
+  }
   return results;
 }
 

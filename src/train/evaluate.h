@@ -1,7 +1,8 @@
-// Evaluation on the fixed sets: sums over all their targets, with attention health of the first batch (there the exact largest
-// logit too). It draws nothing and never changes training.
+// Evaluation on fixed sets: sums over all their targets, with attention health of the first batch (there the exact largest logit
+// too). It draws nothing and never changes training. The same for the same weights, set and number of threads, whoever asks.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct Evaluation {
   bool has_top5 = false;  // of classes
 };
 
+// Called with each batch of this rank and its logits [N, V] before any soft-cap.
+using Observe = std::function<void(const Batch& batch, const at::Tensor& logits_NV)>;
+
+Evaluation evaluate_set(const RunConfig& config, const World& world, const Objective& objective, const EvaluationData& set,
+                        const Observe& observe = {});
+// The run's sets, and where it has a moving average, each again with that, as <name>.ema.
 std::vector<Evaluation> evaluate(Run& run);
 
 }  // namespace quell

@@ -29,13 +29,19 @@ RunFolder::RunFolder(const std::string& path, const Run& run) : path_(path) {
   if (const Vocabulary* vocabulary = vocabulary_of(run.source)) {
     files::write_atomically(path + "/vocabulary.json", vocabulary->to_json().dump(1) + "\n");
   }
+  if (const auto* images = std::get_if<ImageSource>(&run.source)) {
+    files::write_atomically(path + "/classes.json", Json(images->set().class_names()).dump(1) + "\n");
+  }
   metrics_ = std::make_unique<files::Appender>(path + "/metrics.jsonl");
   log::also_to_file(path + "/log.txt");
 }
 
-void RunFolder::save_weights(const Run& run, int64_t step) const {
+void RunFolder::save_weights(Run& run, int64_t step) const {
   const Metadata metadata{{"format", "quell weights 1"}, {"name", run.config.name}, {"step", std::to_string(step)}};
   quell::save_weights(path_ + "/weights.safetensors", run.parameters, metadata);
+  if (!run.ema) return;
+  const Ema::Instead average(*run.ema);
+  quell::save_weights(path_ + "/ema.safetensors", run.parameters, metadata);
 }
 
 }  // namespace quell

@@ -13,13 +13,13 @@ namespace quell {
 
 class RunFolder {
  public:
-  // Makes the folder with config.yaml, data.json and, where the data has one, vocabulary.json.
+  // Makes the folder with config.yaml, data.json and, where the data have them, vocabulary.json or classes.json.
   RunFolder(const std::string& path, const Run& run);
 
   const std::string& path() const { return path_; }
   void write_row(const Json& row) { metrics_->write_line(row.dump()); }
-  // weights.safetensors after `step` updates; `precision` fp64 stays fp64.
-  void save_weights(const Run& run, int64_t step) const;
+  // weights.safetensors after `step` updates, and where there is a moving average, ema.safetensors; fp64 stays fp64.
+  void save_weights(Run& run, int64_t step) const;
 
  private:
   std::string path_;

@@ -17,13 +17,16 @@ class Objective {
   Objective(const Model& model, const LossConfig& loss);
   ops::LossSums operator()(const Forward& forward, const Batch& batch) const;
 
+  // Its two parts: logits [N, V] before any soft-cap, and the loss of these, whose memory it may take.
+  at::Tensor logits(const Forward& forward, const Batch& batch) const;
+  ops::LossSums loss(const at::Tensor& logits_NV, const Forward& forward, const Batch& batch) const;
+
  private:
   const Model& model_;
   ops::LossOptions options_;
 };
 
-// [N, V] before any soft-cap.
-at::Tensor logits_of(const Decoder& model, const Forward& forward, const Batch& batch);
-at::Tensor logits_of(const Vit& model, const Forward& forward, const Batch& batch);
+// How a run of this configuration runs its model over a batch.
+Forward forward_of(const RunConfig& config, const Batch& batch, bool training);
 
 }  // namespace quell

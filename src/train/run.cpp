@@ -59,12 +59,18 @@ std::string weights_file(const std::string& from) {
   return is_file ? from : from + "/weights.safetensors";
 }
 
+// A model that sees images of another size than before has as many more or fewer positions; nothing else may differ.
+at::Tensor refit(const std::string& name, const at::Tensor& saved, const std::vector<int64_t>& shape) {
+  if (name != "position.weight" || saved.dim() != 2 || shape.size() != 2 || saved.size(1) != shape[1]) return {};
+  return resample_positions(saved, shape[0]);
+}
+
 }  // namespace
 
 Run::Run(RunConfig resolved, const RunOptions& options)
     : config(std::move(resolved)),
       source(open_source(config, options.progress)),
-      evaluations(open_evaluations(config, source, options.progress)),
+      evaluations(open_evaluations(config, labels_of(source), options.progress)),
       model(build_model(parameters, config)),
       arena(parameters, arena_options(config, world)),
       optimizer(parameters, arena, config.optimizer),
@@ -82,7 +88,8 @@ Run::Run(RunConfig resolved, const RunOptions& options)
   micro_batch = batch / parts;
   fill(parameters, arena, static_cast<uint64_t>(config.seed));
   const auto& from = transformer(config.model).init.from;
-  if (from) load_weights(weights_file(*from), parameters, arena);
+  if (from) load_weights(weights_file(*from), parameters, arena, std::holds_alternative<Vit>(model) ? Refit(refit) : Refit());
+  if (config.ema) ema.emplace(arena, *config.ema);
 }
 
 const char* Run::items() const { return std::holds_alternative<Vit>(model) ? "images" : "tokens"; }
@@ -120,14 +127,6 @@ std::vector<Batch> Run::reread(int64_t step) const {
   return parts;
 }
 
-Forward Run::forward(const Batch& from, bool training) const {
-  Forward forward;
-  forward.training = training;
-  forward.dropout_key = key_of(static_cast<uint64_t>(config.seed), "dropout");
-  forward.samples_B = from.samples_B;
-  forward.documents_BT = from.documents_BT;
-  forward.kernels = config.precision == Precision::fp64 ? Kernels::reference : config.kernels;
-  return forward;
-}
+Forward Run::forward(const Batch& from, bool training) const { return forward_of(config, from, training); }
 
 }  // namespace quell

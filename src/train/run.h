@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "dist/world.h"
 #include "nn/model.h"
 #include "optim/adamw.h"
+#include "optim/ema.h"
 #include "stability/finite.h"
 #include "tensors/arena.h"
 #include "tensors/parameter.h"
@@ -40,6 +42,7 @@ struct Run {
   Model model;
   Arena arena;
   AdamW optimizer;
+  std::optional<Ema> ema;
   GradientReducer reducer;
   Objective objective;
   FinitePolicy finite;

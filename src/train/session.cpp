@@ -35,7 +35,7 @@ int dry_run(Run& run) {
 }
 
 // What an error that ends a run says of the weights: saved where they are worth it. Not being able to is not the news then.
-std::string keep_weights(const Run& run, const RunFolder& folder) {
+std::string keep_weights(Run& run, const RunFolder& folder) {
   const int64_t updates = run.optimizer.updates();
   for (const Parameter& parameter : run.parameters) {
     if (!at::isfinite(parameter.value).all().item<bool>()) {
@@ -50,7 +50,7 @@ std::string keep_weights(const Run& run, const RunFolder& folder) {
   }
 }
 
-int finish(const Run& run, const RunFolder& folder, const LoopResult& result) {
+int finish(Run& run, const RunFolder& folder, const LoopResult& result) {
   if (result.ending == Ending::bad_numbers) throw NumericsError(cat(result.what, "; ", keep_weights(run, folder)));
   folder.save_weights(run, result.steps);
   const std::string where = folder.path() + "/weights.safetensors";

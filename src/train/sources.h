@@ -2,6 +2,7 @@
 // leaves to the data (vocabulary, classes) is filled in.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,19 @@ struct EvaluationData {
   FixedSet data;
 };
 
-// Throws DataError for data that are not there, broken, or of another vocabulary or number of classes than the model's.
+// What ids and classes stand for, which a set must share with what it is compared to.
+struct Labels {
+  std::string from;  // whose they are, for messages
+  std::optional<Vocabulary> vocabulary;
+  std::vector<std::string> classes;
+};
+Labels labels_of(const Source& source);
+
+// Throws DataError for data that are not there, broken, or of another vocabulary or other classes than the model's.
 Source open_source(RunConfig& config, const Progress& progress);
-std::vector<EvaluationData> open_evaluations(const RunConfig& config, const Source& training, const Progress& progress);
+// The set at `path`, of the kind of config.data: `count` samples evenly spaced over it, 0: all.
+FixedSet open_set(const RunConfig& config, const std::string& path, int64_t count, const Labels& labels, const Progress& progress);
+std::vector<EvaluationData> open_evaluations(const RunConfig& config, const Labels& labels, const Progress& progress);
 
 // What the output has one logit for: the vocabulary's size or the number of classes, stated or the training data's.
 int64_t outputs_of(RunConfig config);

@@ -1,0 +1,40 @@
+// An exponential moving average of all values: average += (1 - d) * (values - average) after every update that was not bad, with
+// d = min(decay, (1 + t) / (10 + t)) at update t, so that the first values are forgotten in short runs too.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "tensors/arena.h"
+
+namespace quell {
+
+class Ema {
+ public:
+  Ema(Arena& arena, double decay);  // begins as the values are
+
+  // After update number `update` (from 1); where `bad` (bool scalar tensor) holds, nothing changes.
+  void follow(int64_t update, const at::Tensor& bad);
+
+  // While it lives, the arena's values are the average, and the average holds what the values were.
+  class Instead {
+   public:
+    explicit Instead(Ema& ema) : ema_(ema) { ema_.swap(); }
+    ~Instead() { ema_.swap(); }
+    Instead(const Instead&) = delete;
+    Instead& operator=(const Instead&) = delete;
+
+   private:
+    Ema& ema_;
+  };
+
+ private:
+  void swap();
+
+  Arena& arena_;
+  double decay_;
+  at::Tensor average_;
+};
+
+}  // namespace quell

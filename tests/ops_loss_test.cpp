@@ -258,6 +258,20 @@ TEST_CASE("of equal largest logits the first one counts", "[unit]") {
   }
 }
 
+TEST_CASE("a sample is exact where all its scored targets are right, and counts where it has one", "[unit]") {
+  const at::Tensor logits = at::eye(4).index_select(0, at::tensor(std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3}));
+  const auto counted = [&](const std::vector<int64_t>& targets, int64_t rows) {
+    const LossSums sums = output_loss(logits, at::tensor(targets), {.exact_rows = rows});
+    return std::pair{sums.exact.item<int64_t>(), sums.samples.item<int64_t>()};
+  };
+  CHECK(counted({0, 1, 2, 3, 0, 1, 2, 3}, 2) == std::pair<int64_t, int64_t>{4, 4});
+  CHECK(counted({0, 1, 2, 0, 3, 1, 0, 0}, 2) == std::pair<int64_t, int64_t>{1, 4});
+  CHECK(counted({-1, 1, -1, -1, 0, -1, 0, -1}, 2) == std::pair<int64_t, int64_t>{2, 3});  // the second has no target
+  CHECK(counted({0, 1, 2, 3, 0, 1, 2, 0}, 4) == std::pair<int64_t, int64_t>{1, 2});
+  CHECK_FALSE(output_loss(logits, at::tensor(std::vector<int64_t>(8, 0)), {}).exact.defined());
+  CHECK_THROWS_AS(counted({0, 1, 2, 3, 0, 1, 2, 3}, 3), Bug);
+}
+
 TEST_CASE("minus infinity is a probability of zero; what is broken stays visible as a non-finite objective", "[unit]") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kDouble);
   const LossOptions capped{.softcap = 10.0};

@@ -157,14 +157,26 @@ at::Tensor count_top5(const at::Tensor& logits_NV, const at::Tensor& targets_N) 
   return (logits_NV > target_N1).sum(1).lt(5).logical_and(scored).sum();
 }
 
+void count_exact(LossSums& sums, const at::Tensor& logits_NV, const at::Tensor& targets_N, int64_t rows) {
+  require(targets_N.size(0) % rows == 0, "output_loss: exact_rows does not divide the rows");
+  at::NoGradGuard no_gradients;
+  const at::Tensor ignored = (targets_N == ignored_target).view({-1, rows});
+  const at::Tensor right = (logits_NV.argmax(1) == targets_N).view({-1, rows});
+  const at::Tensor has_target = ignored.logical_not().any(1);
+  sums.samples = has_target.sum();
+  sums.exact = right.logical_or(ignored).all(1).logical_and(has_target).sum();
+}
+
 }  // namespace
 
 LossSums output_loss(const at::Tensor& logits_NV, const at::Tensor& targets_N, const LossOptions& options) {
-  if (options.top5) {
+  if (options.top5 || options.exact_rows > 0) {
     LossOptions rest = options;
     rest.top5 = false;
+    rest.exact_rows = 0;
     LossSums sums = output_loss(logits_NV, targets_N, rest);
-    sums.top5 = count_top5(logits_NV, targets_N);
+    if (options.top5) sums.top5 = count_top5(logits_NV, targets_N);
+    if (options.exact_rows > 0) count_exact(sums, logits_NV, targets_N, options.exact_rows);
     return sums;
   }
   require_fitting(logits_NV, targets_N);

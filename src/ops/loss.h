@@ -27,6 +27,7 @@ struct LossOptions {
   double max_z = 0;
   std::optional<double> softcap = std::nullopt;
   bool top5 = false;  // count the targets among the five largest logits
+  int64_t exact_rows = 0;  // count the samples, of so many rows each, whose scored targets are all right; 0: do not
   Kernels kernels = Kernels::automatic;
 };
 
@@ -38,6 +39,9 @@ struct LossSums {
   at::Tensor correct;      // targets that are the largest logit (the first of equal ones)
   at::Tensor top5;         // targets that fewer than five logits exceed; undefined where not asked for
   at::Tensor count;        // scored targets, int64
+  // Samples that have a scored target, and those among them whose scored targets are all the largest logit; undefined where not
+  // asked for.
+  at::Tensor samples, exact;
 };
 
 // logits_NV fp32, bf16 or fp64, rows may be strided; targets_N int64 with ignored_target for rows not scored. The fused path

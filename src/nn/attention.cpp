@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "nn/initial.h"
+#include "ops/reference.h"
 
 namespace quell {
 namespace {
@@ -117,6 +118,10 @@ at::Tensor Attention::operator()(const Forward& forward, const at::Tensor& x_BTC
     if (result.logit_max_H.defined()) health.logit_max_H = result.logit_max_H;
     if (forward.health->entropy) {
       add_entropy(health, ops::attention_entropy(heads.q_BTHD, heads.k_BTGD, request), request);
+    }
+    if (const at::Tensor& watched_BT = forward.health->watched_BT; watched_BT.defined()) {
+      health.mass_H = ops::reference::attention_weights(heads.q_BTHD, heads.k_BTGD, watched_BT, request).sum(at::IntArrayRef{0, 2});
+      health.mass_rows = watched_BT.ge(0).sum().item<double>();
     }
     forward.health->add(layer_, health);
   }

@@ -32,7 +32,8 @@ constexpr Mean all_means[] = {
     {&LayerHealth::entropy_H, &LayerHealth::entropy_rows, &Layer::entropy, false},
     {&LayerHealth::entropy_relative_H, &LayerHealth::entropy_rows, &Layer::entropy_relative, false},
     {&LayerHealth::q_square_H, &LayerHealth::q_count, &Layer::q_rms, true},
-    {&LayerHealth::k_square_G, &LayerHealth::k_count, &Layer::k_rms, true}};
+    {&LayerHealth::k_square_G, &LayerHealth::k_count, &Layer::k_rms, true},
+    {&LayerHealth::mass_H, &LayerHealth::mass_rows, &Layer::copy_mass, false}};
 
 // One device-to-host copy of all that was measured; the counts are known to the host already.
 at::Tensor gather(const std::vector<at::Tensor>& measured, const Numbers& counts) {

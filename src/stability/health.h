@@ -28,6 +28,7 @@ struct HealthReport {
   struct Layer {
     std::vector<double> logit_bound, logit_max, entropy, entropy_relative;  // by query head
     std::vector<double> q_rms, k_rms;                                        // by query head, by key/value head
+    std::vector<double> copy_mass;  // by query head: mean attention weight of the watched keys, those that a copy repeats
   };
   std::vector<Layer> layers;
 };

@@ -33,6 +33,8 @@ void HealthSums::add(int64_t layer, const LayerHealth& measured) {
   take_sum(into.k_square_G, measured.k_square_G);
   into.q_count += measured.q_count;
   into.k_count += measured.k_count;
+  take_sum(into.mass_H, measured.mass_H);
+  into.mass_rows += measured.mass_rows;
 }
 
 }  // namespace quell

@@ -18,6 +18,8 @@ struct LayerHealth {
   double entropy_rows = 0;         // rows in the two sums, per head
   at::Tensor q_square_H, k_square_G;  // sums of squares before the norm
   double q_count = 0, k_count = 0;    // elements in them, per head
+  at::Tensor mass_H;                  // sum over watched queries of the attention weight of the key each is watched for
+  double mass_rows = 0;               // watched queries in it, per head
 };
 
 struct HealthSums {
@@ -25,6 +27,7 @@ struct HealthSums {
   bool bounds = false;
   bool entropy = false;
   bool exact_logit = false;
+  at::Tensor watched_BT;  // with bounds: for each query of the coming batch the key whose weight is summed, -1 for none; or undefined
 
   std::vector<LayerHealth> layers;  // a layer appends or combines its own entry
   void add(int64_t layer, const LayerHealth& measured);  // max of maxima, sum of sums

@@ -24,7 +24,8 @@ namespace {
 
 using Settings = std::vector<std::string>;
 
-// What a key is changed to (a whole setting where another key must follow), and the settings in which it can act at all. An enum without values takes all its choices.
+// What a key is changed to (whole settings, with `; ` between them, where another key must follow), and the settings in which it can
+// act at all. An enum without values takes all its choices.
 struct Change {
   Settings values;
   Settings context;
@@ -100,13 +101,20 @@ const std::map<std::string, Change> vision_changes{
     {"data.on_broken", {{}, {"data.train=BROKEN", "evaluate.sets=[]"}}},
     {"loss.kind", {{}, {}}}};
 
+// Keys of data that are drawn, with the base of each kind.
+const std::map<std::string, Change> copy_changes{
+    {"data.symbols", {{"5"}, {}}}, {"data.length", {{"data.length=6; model.context=12"}, {}}}};
+const std::map<std::string, Change> random_changes{{"data.vocabulary", {{"12"}, {}}}};
+
 const std::map<std::string, std::string> exceptions{
     {"threads", "only speed may depend on it"}, {"data.decode_threads", "likewise"},
-    {"model.kind", "the two bases below differ in it"}, {"data.kind", "likewise"},
+    {"model.kind", "the bases below differ in it"}, {"data.kind", "likewise"},
     {"optimizer.kind", "one alternative so far"},
     {"model.variants", "its keys are those of model.attention and model.position, tested there and by model.pattern"},
     {"optimizer.groups", "seven roles of one struct: tested below, role by role"}};
 // clang-format on
+
+enum class Base { text, vision, copy, random };
 
 class Bench {
  public:
@@ -125,7 +133,7 @@ class Bench {
   ~Bench() { std::filesystem::current_path(home_); }
 
   // Everything that can be observed of a run with these settings, as text.
-  std::string observe(Settings settings, bool vision = false) {
+  std::string observe(Settings settings, Base kind = Base::text) {
     const std::vector<std::pair<std::string, std::string>> paths{
         {"VALID", text_.valid()}, {"TRAIN", text_.train()}, {"LINES", "lines/train"}, {"BROKEN", "broken"}};
     for (std::string& setting : settings) {
@@ -140,7 +148,7 @@ class Bench {
     try {
       RunConfig config;
       try {
-        config = config::load<RunConfig>(config::Source::from_text(vision ? vision_base() : base(), "base", overrides));
+        config = config::load<RunConfig>(config::Source::from_text(base(kind), "base", overrides));
       } catch (const UsageError& problem) {
         FAIL_CHECK(problem.what());  // a refused setting shows nothing
         return "";
@@ -155,7 +163,16 @@ class Bench {
   }
 
  private:
-  std::string base() const {
+  std::string base(Base kind) const {
+    if (kind == Base::vision) return vision_base();
+    if (kind == Base::text) return text_base();
+    const bool copy = kind == Base::copy;
+    return cat("name: bench\nsteps: 4\nthreads: 1\nmodel: {context: 16, width: 32, layers: 2, heads: 2, mlp: {width: 48}}\ndata: {",
+               copy ? "kind: copy, length: 8" : "kind: random", ", batch: 8}\nevaluate: {every: 0, batches: 2, sets: [{name: valid, data: ",
+               copy ? "copy" : "random", "}]}\nreport: {every: 1}\n");
+  }
+
+  std::string text_base() const {
     return cat("name: bench\nsteps: 4\nthreads: 1\nmodel: {context: 16, width: 32, layers: 2, heads: 2, mlp: {width: 48}, "
                "init: {head: as_matrix}}\ndata: {train: ", text_.train(), ", batch: 8}\nevaluate: {every: 0, batches: 2, sets: [{name: valid, data: ",
                text_.valid(), "}]}\nreport: {every: 1}\n");
@@ -213,33 +230,44 @@ bool excepted(const std::string& key) {
 }
 
 Settings with(Settings context, const std::string& key, const std::string& value) {
-  context.push_back(value.find('=') == std::string::npos ? writable(key) + "=" + value : value);
+  if (value.find('=') == std::string::npos) {
+    context.push_back(writable(key) + "=" + value);
+    return context;
+  }
+  for (size_t begin = 0, end; begin < value.size(); begin = end + 2) {
+    end = std::min(value.find("; ", begin), value.size());
+    context.push_back(value.substr(begin, end - begin));
+  }
   return context;
 }
 
 // Checks one key: each value differs from the base, or, of an enum's choices (one of which is the base), each from all others.
 class Switches {
  public:
-  Switches(Bench& bench, bool vision) : bench_(bench), vision_(vision) {}
+  Switches(Bench& bench, Base base, const std::map<std::string, Change>& table) : bench_(bench), base_(base), table_(table) {}
 
-  void check(const config::Key& key, const Change& change) {
-    INFO(key.path);
+  bool has(const std::string& key) const { return table_.contains(key); }
+  const std::map<std::string, Change>& table() const { return table_; }
+
+  void check(const config::Key& key) {
+    const Change& change = table_.at(key.path);
     Settings values = change.values;
     for (const config::ChoiceText& choice : key.type.choices) {
       if (change.values.empty()) values.push_back(choice.name);
     }
     const Settings& context = change.context;
-    if (!bases_.contains(context)) bases_[context] = bench_.observe(context, vision_);
+    if (!bases_.contains(context)) bases_[context] = bench_.observe(context, base_);
     const std::string ending = key.path == "stability.on_nonfinite" ? "exit 5" : key.path == "data.on_broken" ? "exit 3" : "exit 0";
     CHECK(bases_[context].starts_with(ending));
     std::set<std::string> seen{bases_[context]};
-    for (const std::string& value : values) seen.insert(bench_.observe(with(context, key.path, value), vision_));
+    for (const std::string& value : values) seen.insert(bench_.observe(with(context, key.path, value), base_));
     CHECK(seen.size() == (change.values.empty() ? values.size() : values.size() + 1));
   }
 
  private:
   Bench& bench_;
-  bool vision_;
+  Base base_;
+  const std::map<std::string, Change>& table_;
   std::map<Settings, std::string> bases_;  // contexts are shared by many keys
 };
 
@@ -248,18 +276,19 @@ class Switches {
 TEST_CASE("every key of the run file changes something that can be observed", "[unit]") {
   REQUIRE(exceptions.size() <= 10);
   Bench bench;
-  Switches text(bench, false), vision(bench, true);
+  Switches all[] = {{bench, Base::text, changes}, {bench, Base::vision, vision_changes}, {bench, Base::copy, copy_changes},
+                    {bench, Base::random, random_changes}};
   std::set<std::string> met;
   for (const config::Key& key : config::keys_of<RunConfig>()) {
     if (!met.insert(key.path).second || config::is_section(key.type) || excepted(key.path)) continue;
     INFO(key.path);
-    const auto found = changes.find(key.path), found_vision = vision_changes.find(key.path);
-    REQUIRE((found != changes.end() || found_vision != vision_changes.end()));
-    if (found != changes.end()) text.check(key, found->second);
-    if (found_vision != vision_changes.end()) vision.check(key, found_vision->second);
+    REQUIRE(std::any_of(std::begin(all), std::end(all), [&](const Switches& switches) { return switches.has(key.path); }));
+    for (Switches& switches : all) {
+      if (switches.has(key.path)) switches.check(key);
+    }
   }
-  for (const auto* table : {&changes, &vision_changes}) {
-    for (const auto& [key, change] : *table) {
+  for (const Switches& switches : all) {
+    for (const auto& [key, change] : switches.table()) {
       INFO(key);
       CHECK(met.contains(key));
     }

@@ -80,6 +80,7 @@ Batch to_tensors(HostBatch&& host) {
   batch.inputs_BT = take(std::move(host.inputs), {b, t});
   batch.targets_BT = take(std::move(host.targets), {b, t});
   if (!host.documents.empty()) batch.documents_BT = take(std::move(host.documents), {b, t});
+  if (!host.answers.empty()) batch.answers_BT = take(std::move(host.answers), {b, t});
   batch.samples_B = take(std::move(host.positions), {b});
   return batch;
 }

@@ -37,6 +37,7 @@ void describe(V& v, TokenData& c) {
 struct HostBatch {
   int64_t samples = 0, context = 0;
   std::vector<int64_t> inputs, targets, documents, positions;  // documents may be empty
+  std::vector<int64_t> answers = {};  // as in Batch; empty but in the copy task's evaluation
   // Of images, which have one target a sample and neither context nor inputs: sample after sample, channel after channel.
   std::vector<float> images = {};
   int64_t channels = 0, height = 0, width = 0;

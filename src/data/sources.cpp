@@ -1,19 +1,38 @@
 #include "data/sources.h"
 
+#include <limits>
+
 namespace quell {
 namespace {
+
+constexpr int64_t endless = std::numeric_limits<int64_t>::max();
 
 DataFacts facts(const TokenSet& set) { return {set.path(), set.digest(), "tokens", set.tokens()}; }
 DataFacts facts(const ImageSet& set) { return {set.path(), set.digest(), "images", set.size()}; }
 DataFacts facts(const TokenSource& source) { return facts(source.tokens()); }
 DataFacts facts(const ImageSource& source) { return facts(source.set()); }
+DataFacts facts(const CopySource&) { return {CopyData::kind_name, "", "samples", endless}; }
+DataFacts facts(const RandomSource&) { return {RandomData::kind_name, "", "samples", endless}; }
 DataFacts facts(const FixedTokens& set) { return facts(set.tokens()); }
 DataFacts facts(const FixedImages& set) { return facts(set.set()); }
+DataFacts facts(const FixedCopies& set) { return {CopyData::kind_name, "", "samples", set.samples()}; }
+DataFacts facts(const FixedRandom& set) { return {RandomData::kind_name, "", "samples", set.samples()}; }
+
+template <class Config>
+constexpr bool is_read = requires(const Config& config) { config.train; };
 
 }  // namespace
 
-const std::string& train_path(const DataConfig& config) {
-  return std::visit([](const auto& c) -> const std::string& { return c.train; }, config);
+const std::string* train_path(const DataConfig& config) {
+  return std::visit(
+      [](const auto& c) -> const std::string* {
+        if constexpr (is_read<std::decay_t<decltype(c)>>) return &c.train;
+        return nullptr;
+      },
+      config);
+}
+std::string kind_of(const DataConfig& config) {
+  return std::visit([](const auto& c) -> std::string { return c.kind_name; }, config);
 }
 int64_t& batch_of(DataConfig& config) {
   return std::visit([](auto& c) -> int64_t& { return c.batch; }, config);
@@ -26,7 +45,9 @@ HostBatch read(const Source& source, int64_t first, int64_t count) {
   return std::visit([&](const auto& s) { return s.read(first, count); }, source);
 }
 int64_t epoch_samples(const Source& source) {
-  return std::visit([](const auto& s) { return s.epoch_samples(); }, source);
+  if (const auto* tokens = std::get_if<TokenSource>(&source)) return tokens->epoch_samples();
+  if (const auto* images = std::get_if<ImageSource>(&source)) return images->epoch_samples();
+  return endless;
 }
 const Vocabulary* vocabulary_of(const Source& source) {
   const auto* tokens = std::get_if<TokenSource>(&source);

@@ -5,30 +5,33 @@
 #include <string>
 #include <variant>
 
+#include "data/copy_source.h"
 #include "data/image_source.h"
+#include "data/random_source.h"
 #include "data/source.h"
 
 namespace quell {
 
-using DataConfig = std::variant<TokenData, ImageData>;
-const std::string& train_path(const DataConfig& config);
+using DataConfig = std::variant<TokenData, ImageData, CopyData, RandomData>;
+const std::string* train_path(const DataConfig& config);  // null where the data are drawn, not read
+std::string kind_of(const DataConfig& config);
 int64_t& batch_of(DataConfig& config);  // samples of a step over the whole world
 int64_t batch_of(const DataConfig& config);
 
-using Source = std::variant<TokenSource, ImageSource>;
+using Source = std::variant<TokenSource, ImageSource, CopySource, RandomSource>;
 // Samples [first, first + count) in training order; pure and thread-safe.
 HostBatch read(const Source& source, int64_t first, int64_t count);
-int64_t epoch_samples(const Source& source);
+int64_t epoch_samples(const Source& source);  // of drawn data: all that can be numbered
 const Vocabulary* vocabulary_of(const Source& source);  // null where the data have none
 
-using FixedSet = std::variant<FixedTokens, FixedImages>;
+using FixedSet = std::variant<FixedTokens, FixedImages, FixedCopies, FixedRandom>;
 HostBatch read(const FixedSet& set, int64_t first, int64_t count);
 int64_t samples_of(const FixedSet& set);
 
 // What is recorded of data in a run's folder, and shown at its start.
 struct DataFacts {
-  std::string path, digest;
-  std::string items;  // what `count` counts: tokens or images
+  std::string path, digest;  // of drawn data: the kind, and ""
+  std::string items;         // what `count` counts: tokens, images, or samples of drawn data
   int64_t count = 0;
 };
 DataFacts facts_of(const Source& source);

@@ -28,7 +28,7 @@ Sets open_sets(const RunConfig& config, const EvaluateOptions& options, const La
   const int64_t batches = options.batches.value_or(config.evaluate.batches.value_or(0));
   Sets sets;
   for (const EvaluationSet& set : wanted) {
-    sets.data.push_back({set.name, open_set(config, set.data, batches * batch_of(config.data), labels, options.progress)});
+    sets.data.push_back({set.name, open_set(config, set, batches * batch_of(config.data), labels, options.progress)});
     sets.paths.push_back(set.data);
   }
   return sets;

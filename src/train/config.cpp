@@ -34,7 +34,9 @@ void check_plan(Problems& problems, const RunConfig& c) {
   }
 }
 
-void check_sets(Problems& problems, const EvaluateConfig& c) {
+void check_sets(Problems& problems, const RunConfig& run) {
+  const EvaluateConfig& c = run.evaluate;
+  const std::string kind = kind_of(run.data);
   static const std::regex word("[A-Za-z][A-Za-z0-9_-]*");
   std::set<std::string> seen;
   for (size_t i = 0; i < c.sets.size(); ++i) {
@@ -43,7 +45,11 @@ void check_sets(Problems& problems, const EvaluateConfig& c) {
       problems.add(key + ".name", cat("\"", c.sets[i].name, "\" cannot prefix a metric"), "allowed: letters, digits, _ and -");
     }
     if (!seen.insert(c.sets[i].name).second) problems.add(key + ".name", cat(c.sets[i].name, " stands twice"), "choose another name");
-    if (c.sets[i].data.empty()) problems.add(key + ".data", "no data is named", "a folder written by `quell data prepare`");
+    const bool drawn = train_path(run.data) == nullptr;
+    if (drawn && c.sets[i].data != kind) {
+      problems.add(key + ".data", cat(kind, " data are drawn, not read"), cat("write ", kind, ": samples of this set's own"));
+    }
+    if (!drawn && c.sets[i].data.empty()) problems.add(key + ".data", "no data is named", "a folder written by `quell data prepare`");
   }
 }
 
@@ -67,6 +73,24 @@ void check_kinds(Problems& problems, const RunConfig& c) {
   if (vit && c.tokens) problems.add("tokens", "images are not counted in tokens", "set steps or epochs");
   if (vit && c.evaluate.sample > 0) problems.add("evaluate.sample", "a vision transformer writes no text", "set it to 0");
   if (!vit && c.loss.kind == LossKind::sigmoid) problems.add("loss.kind", "sigmoid is for classes of images", "set it to softmax");
+}
+
+// Drawn data fit the model by their numbers alone, and have no end.
+void check_drawn(Problems& problems, const RunConfig& c) {
+  const auto* model = std::get_if<DecoderConfig>(&c.model);
+  if (train_path(c.data) != nullptr || model == nullptr) return;
+  const auto* copy = std::get_if<CopyData>(&c.data);
+  if (copy != nullptr && model->context != copy->context()) {
+    problems.add("model.context", cat(model->context, " is not twice data.length ", copy->length),
+                 cat("set it to ", copy->context(), ": the string, the separator, and the string but for its last symbol"));
+  }
+  const int64_t vocabulary = copy != nullptr ? copy->vocabulary() : std::get<RandomData>(c.data).vocabulary;
+  if (model->vocabulary && *model->vocabulary < vocabulary) {
+    problems.add("model.vocabulary", cat(*model->vocabulary, " is less than the data's ", vocabulary), "leave it out, or set it to that or more");
+  }
+  const std::string endless = kind_of(c.data) + " data have no end";
+  if (c.epochs) problems.add("epochs", endless, "set steps, tokens or time");
+  if (!c.evaluate.batches && !c.evaluate.sets.empty()) problems.add("evaluate.batches", endless, "set a number of batches");
 }
 
 }  // namespace
@@ -101,7 +125,7 @@ void check(Problems& problems, const RunConfig& c) {
     problems.add("name", cat("\"", c.name, "\" cannot name a folder"), "allowed: letters, digits, '.', '_' and '-'");
   }
   if (!std::regex_match(c.device, device)) problems.add("device", cat("\"", c.device, "\" is no device"), "allowed: auto, cpu, cuda:N");
-  if (train_path(c.data).empty()) {
+  if (const std::string* path = train_path(c.data); path != nullptr && path->empty()) {
     const bool images = std::holds_alternative<ImageData>(c.data);
     problems.add("data.train", "no training data is named", images ? "a folder of classes, or an IDX pair" : "a folder written by `quell data prepare`");
   }
@@ -110,13 +134,14 @@ void check(Problems& problems, const RunConfig& c) {
     problems.add("micro_batches", cat(c.micro_batches, " does not divide data.batch ", batch), nearest_divisors(batch, c.micro_batches));
   }
   check_kinds(problems, c);
+  check_drawn(problems, c);
   if (c.precision == Precision::fp64 && c.kernels == Kernels::fused) {
     problems.add("kernels", "precision fp64 runs the readable twins", "set kernels to auto or reference");
   } else if (c.kernels == Kernels::fused) {
     check_kernels(problems, c);
   }
   check_plan(problems, c);
-  check_sets(problems, c.evaluate);
+  check_sets(problems, c);
 }
 
 }  // namespace quell

@@ -27,7 +27,7 @@ struct EvaluationSet {
 template <class V>
 void describe(V& v, EvaluationSet& c) {
   v.field("name", c.name, help("Prefix of its metrics: valid gives valid.loss."));
-  v.field("data", c.data, help("Data of the training data's kind and type: see data.train."));
+  v.field("data", c.data, help("Data of the training data's kind and type: see data.train; or the word copy or random, where these are drawn."));
 }
 
 struct EvaluateConfig {

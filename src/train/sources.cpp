@@ -6,17 +6,32 @@
 namespace quell {
 namespace {
 
-TokenSource open(const TokenData& data, DecoderConfig& model, uint64_t seed, const Progress& progress) {
-  TokenSet set = TokenSet::open(data.train, data.type, model.vocabulary.value_or(0), progress);
-  if (!model.vocabulary) model.vocabulary = set.vocabulary_size();
-  return TokenSource(std::move(set), model.context, seed, data.cross_documents);
+// One overload a kind of data; `model` takes what the configuration leaves to the data.
+Source open(const TokenData& data, ModelConfig& model, uint64_t seed, const Progress& progress) {
+  auto& decoder = std::get<DecoderConfig>(model);
+  TokenSet set = TokenSet::open(data.train, data.type, decoder.vocabulary.value_or(0), progress);
+  if (!decoder.vocabulary) decoder.vocabulary = set.vocabulary_size();
+  return TokenSource(std::move(set), decoder.context, seed, data.cross_documents);
 }
 
-ImageSource open(const ImageData& data, VitConfig& model, uint64_t seed, const Progress& progress) {
+Source open(const ImageData& data, ModelConfig& model, uint64_t seed, const Progress& progress) {
+  auto& vit = std::get<VitConfig>(model);
   ImageSet set = ImageSet::open(data.train, progress);
-  if (!model.classes) model.classes = set.classes();
-  set.check_classes(*model.classes);
-  return ImageSource(std::move(set), model.image, model.channels, seed, data);
+  if (!vit.classes) vit.classes = set.classes();
+  set.check_classes(*vit.classes);
+  return ImageSource(std::move(set), vit.image, vit.channels, seed, data);
+}
+
+Source open(const CopyData& data, ModelConfig& model, uint64_t seed, const Progress&) {
+  auto& decoder = std::get<DecoderConfig>(model);
+  if (!decoder.vocabulary) decoder.vocabulary = data.vocabulary();
+  return CopySource(training_key(seed, data.kind_name), data);
+}
+
+Source open(const RandomData& data, ModelConfig& model, uint64_t seed, const Progress&) {
+  auto& decoder = std::get<DecoderConfig>(model);
+  if (!decoder.vocabulary) decoder.vocabulary = data.vocabulary;
+  return RandomSource(training_key(seed, data.kind_name), decoder.context, data);
 }
 
 // Ids that mean other characters would be scored without a sign of it.
@@ -36,27 +51,37 @@ void require_same_classes(const ImageSet& set, const Labels& labels) {
   }
 }
 
-FixedSet open_fixed(const std::string& path, const TokenData& data, const DecoderConfig& model, const Labels& labels, int64_t count,
+FixedSet open_fixed(const EvaluationSet& of, const TokenData& data, const RunConfig& config, const Labels& labels, int64_t count,
                     const Progress& progress) {
-  TokenSet set = TokenSet::open(path, data.type, model.vocabulary.value(), progress);
+  const auto& model = std::get<DecoderConfig>(config.model);
+  TokenSet set = TokenSet::open(of.data, data.type, model.vocabulary.value(), progress);
   require_same_vocabulary(set, labels);
   return FixedTokens(std::move(set), model.context, count, data.cross_documents);
 }
 
-FixedSet open_fixed(const std::string& path, const ImageData& data, const VitConfig& model, const Labels& labels, int64_t count,
+FixedSet open_fixed(const EvaluationSet& of, const ImageData& data, const RunConfig& config, const Labels& labels, int64_t count,
                     const Progress& progress) {
-  ImageSet set = ImageSet::open(path, progress);
+  const auto& model = std::get<VitConfig>(config.model);
+  ImageSet set = ImageSet::open(of.data, progress);
   require_same_classes(set, labels);
   set.check_classes(model.classes.value());
   return FixedImages(std::move(set), model.image, model.channels, count, data);
 }
 
+FixedSet open_fixed(const EvaluationSet& of, const CopyData& data, const RunConfig&, const Labels&, int64_t count, const Progress&) {
+  return FixedCopies(CopySource(evaluation_key(of.name, data.kind_name), data), count);
+}
+
+FixedSet open_fixed(const EvaluationSet& of, const RandomData& data, const RunConfig& config, const Labels&, int64_t count,
+                    const Progress&) {
+  const int64_t context = std::get<DecoderConfig>(config.model).context;
+  return FixedRandom(RandomSource(evaluation_key(of.name, data.kind_name), context, data), count);
+}
+
 }  // namespace
 
 Source open_source(RunConfig& config, const Progress& progress) {
-  const auto seed = static_cast<uint64_t>(config.seed);
-  if (auto* model = std::get_if<VitConfig>(&config.model)) return open(std::get<ImageData>(config.data), *model, seed, progress);
-  return open(std::get<TokenData>(config.data), std::get<DecoderConfig>(config.model), seed, progress);
+  return std::visit([&](const auto& data) { return open(data, config.model, static_cast<uint64_t>(config.seed), progress); }, config.data);
 }
 
 Labels labels_of(const Source& source) {
@@ -66,17 +91,14 @@ Labels labels_of(const Source& source) {
   return labels;
 }
 
-FixedSet open_set(const RunConfig& config, const std::string& path, int64_t count, const Labels& labels, const Progress& progress) {
-  if (const auto* model = std::get_if<VitConfig>(&config.model)) {
-    return open_fixed(path, std::get<ImageData>(config.data), *model, labels, count, progress);
-  }
-  return open_fixed(path, std::get<TokenData>(config.data), std::get<DecoderConfig>(config.model), labels, count, progress);
+FixedSet open_set(const RunConfig& config, const EvaluationSet& set, int64_t count, const Labels& labels, const Progress& progress) {
+  return std::visit([&](const auto& data) { return open_fixed(set, data, config, labels, count, progress); }, config.data);
 }
 
 std::vector<EvaluationData> open_evaluations(const RunConfig& config, const Labels& labels, const Progress& progress) {
   const int64_t count = config.evaluate.batches ? *config.evaluate.batches * batch_of(config.data) : 0;
   std::vector<EvaluationData> sets;
-  for (const EvaluationSet& set : config.evaluate.sets) sets.push_back({set.name, open_set(config, set.data, count, labels, progress)});
+  for (const EvaluationSet& set : config.evaluate.sets) sets.push_back({set.name, open_set(config, set, count, labels, progress)});
   return sets;
 }
 

@@ -27,8 +27,8 @@ Labels labels_of(const Source& source);
 
 // Throws DataError for data that are not there, broken, or of another vocabulary or other classes than the model's.
 Source open_source(RunConfig& config, const Progress& progress);
-// The set at `path`, of the kind of config.data: `count` samples evenly spaced over it, 0: all.
-FixedSet open_set(const RunConfig& config, const std::string& path, int64_t count, const Labels& labels, const Progress& progress);
+// A set of the kind of config.data: `count` samples evenly spaced over it, 0: all.
+FixedSet open_set(const RunConfig& config, const EvaluationSet& set, int64_t count, const Labels& labels, const Progress& progress);
 std::vector<EvaluationData> open_evaluations(const RunConfig& config, const Labels& labels, const Progress& progress);
 
 // What the output has one logit for: the vocabulary's size or the number of classes, stated or the training data's.

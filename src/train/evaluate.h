@@ -17,6 +17,7 @@ struct Evaluation {
   LossTotals totals;
   HealthReport health;
   bool has_top5 = false;  // of classes
+  bool has_exact_match = false;  // of the copy task, and its attention mass
 };
 
 // Called with each batch of this rank and its logits [N, V] before any soft-cap.

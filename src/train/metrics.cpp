@@ -60,6 +60,7 @@ void add_health(Json& row, const std::string& prefix, const HealthReport& health
   add("entropy_relative", [](const Layer& l) -> const Heads& { return l.entropy_relative; }, average);
   add("q_rms", [](const Layer& l) -> const Heads& { return l.q_rms; }, rms);
   add("k_rms", [](const Layer& l) -> const Heads& { return l.k_rms; }, rms);
+  add("copy_mass", [](const Layer& l) -> const Heads& { return l.copy_mass; }, largest);
 }
 
 void add_weights(Json& row, const std::vector<LayerWeights>& layers) {
@@ -84,6 +85,7 @@ void add_evaluation(Json& row, const Evaluation& evaluation) {
   row[prefix + "loss"] = number(evaluation.totals.cross_entropy());
   row[prefix + "accuracy"] = number(evaluation.totals.accuracy());
   if (evaluation.has_top5) row[prefix + "accuracy_top5"] = number(evaluation.totals.top5());
+  if (evaluation.has_exact_match) row[prefix + "exact_match"] = number(evaluation.totals.exact_match());
   add_health(row, prefix, evaluation.health);
 }
 

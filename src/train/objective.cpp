@@ -30,6 +30,7 @@ at::Tensor Objective::logits(const Forward& forward, const Batch& batch) const {
 ops::LossSums Objective::loss(const at::Tensor& logits_NV, const Forward& forward, const Batch& batch) const {
   ops::LossOptions options = options_;
   options.kernels = forward.kernels;
+  if (batch.answers_BT.defined()) options.exact_rows = batch.targets_BT.size(1);
   return ops::output_loss(logits_NV, batch.targets_BT.reshape(-1), options);
 }
 

@@ -29,7 +29,9 @@ std::string evaluation_text(const Evaluation& evaluation, int64_t done) {
       has_entropy = true;
     }
   }
-  if (evaluation.has_top5) text += ", accuracy " + significant(100 * evaluation.totals.accuracy(), 4) + " %";
+  const auto percent = [](double share) { return significant(100 * share, 4) + " %"; };
+  if (evaluation.has_top5 || evaluation.has_exact_match) text += ", accuracy " + percent(evaluation.totals.accuracy());
+  if (evaluation.has_exact_match) text += ", copied exactly " + percent(evaluation.totals.exact_match());
   if (measured) text += ", largest logit " + significant(logit, 3);
   if (has_entropy) text += ", smallest entropy " + significant(entropy, 3);
   return text;

@@ -50,6 +50,7 @@ void append(HostBatch& all, const HostBatch& more) {
   add(all.targets, more.targets);
   add(all.documents, more.documents);
   add(all.positions, more.positions);
+  add(all.answers, more.answers);
   add(all.images, more.images);
 }
 

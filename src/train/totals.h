@@ -23,12 +23,13 @@ class LossTotals {
   double log_z_max() const;
   double accuracy() const;
   double top5() const;
+  double exact_match() const;  // per sample; 0 where samples were not counted
   // The objective's sum, fp64 scalar tensor: not finite where any target's loss is not.
   at::Tensor objective_sum() const { return sums_.select(0, 0); }
 
  private:
   double mean(int64_t index) const;
-  at::Tensor sums_;     // fp64: objective, cross entropy, z, max-z, log Z, correct, top-5, count
+  at::Tensor sums_;     // fp64: objective, cross entropy, z, max-z, log Z, correct, top-5, count, samples, exact
   at::Tensor maximum_;  // fp64: largest log Z
 };
 

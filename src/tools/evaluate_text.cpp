@@ -79,6 +79,7 @@ Json to_json(const SetReport& report) {
             {"accuracy", number(totals.accuracy())}};
   if (text) json["perplexity"] = number(std::exp(totals.cross_entropy()));
   if (report.bits_per_byte) json["bits_per_byte"] = number(*report.bits_per_byte);
+  if (report.evaluation.has_exact_match) json["exact_match"] = number(totals.exact_match());
   if (!text) {
     json["accuracy_top5"] = number(totals.top5());
     json["classes"] = report.classes;
@@ -94,6 +95,7 @@ std::string to_text(const SetReport& report) {
   if (report.confusion.empty()) text += ", perplexity " + significant(std::exp(totals.cross_entropy()), 5);
   if (report.bits_per_byte) text += ", " + significant(*report.bits_per_byte, 5) + " bits per byte";
   text += ", accuracy " + significant(100 * totals.accuracy(), 4) + " %";
+  if (report.evaluation.has_exact_match) text += ", copied exactly " + significant(100 * totals.exact_match(), 4) + " %";
   if (!report.confusion.empty()) text += ", among five " + significant(100 * totals.top5(), 4) + " %";
   text += cat("\n  ", static_cast<int64_t>(totals.targets()), " targets in ", report.samples, " samples of ", report.path, "\n");
   if (report.confusion.empty()) return text;

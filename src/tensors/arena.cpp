@@ -34,31 +34,37 @@ at::Tensor leaf(const at::Tensor& flat, Range range, const std::vector<int64_t>&
 
 }  // namespace
 
-Arena::Arena(ParameterList& parameters, const ArenaOptions& options) {
-  require(options.world >= 1, "arena: world below 1");
-  const int64_t quantum = quantum_of(options.precision);
-  std::map<int64_t, std::vector<Parameter*>> units;
-  std::vector<Parameter*> frozen;
-  for (Parameter& parameter : parameters) (parameter.frozen ? frozen : units[parameter.unit]).push_back(&parameter);
+ArenaLayout layout_of(const ParameterList& parameters, Precision precision, int64_t world) {
+  require(world >= 1, "arena: world below 1");
+  const int64_t quantum = quantum_of(precision);
+  std::map<int64_t, std::vector<const Parameter*>> units;
+  std::vector<const Parameter*> frozen;
+  for (const Parameter& parameter : parameters) (parameter.frozen ? frozen : units[parameter.unit]).push_back(&parameter);
 
+  ArenaLayout layout;
   int64_t end = 0;
   const auto place = [&](const Parameter* parameter) {
-    ranges_.push_back({parameter, {end, end + parameter->numel()}});
-    end = round_up(ranges_.back().second.end, quantum);
+    layout.ranges.push_back({parameter, {end, end + parameter->numel()}});
+    end = round_up(layout.ranges.back().second.end, quantum);
   };
   for (const auto& [number, members] : units) {
     const int64_t begin = end;
     for (const Parameter* parameter : members) place(parameter);
-    end = begin + round_up(end - begin, options.world * quantum);
-    units_.push_back({begin, end});
+    end = begin + round_up(end - begin, world * quantum);
+    layout.units.push_back({begin, end});
   }
-  trainable_ = end;
+  layout.trainable = end;
   for (const Parameter* parameter : frozen) place(parameter);
+  layout.elements = end;
+  return layout;
+}
 
+Arena::Arena(ParameterList& parameters, const ArenaOptions& options)
+    : layout_(layout_of(parameters, options.precision, options.world)) {
   const auto type = at::TensorOptions().dtype(master_of(options.precision)).device(options.device);
-  values_ = at::zeros({end}, type);
-  gradients_ = at::zeros({trainable_}, type);
-  if (options.precision == Precision::bf16) copies_ = at::zeros({end}, type.dtype(at::kBFloat16));
+  values_ = at::zeros({layout_.elements}, type);
+  gradients_ = at::zeros({layout_.trainable}, type);
+  if (options.precision == Precision::bf16) copies_ = at::zeros({layout_.elements}, type.dtype(at::kBFloat16));
   for (Parameter& parameter : parameters) bind(parameter);
 }
 
@@ -75,8 +81,8 @@ void Arena::bind(Parameter& parameter) const {
 
 Range Arena::range(const Parameter& parameter) const {
   const auto is_its = [&](const auto& entry) { return entry.first == &parameter; };
-  const auto found = std::find_if(ranges_.begin(), ranges_.end(), is_its);
-  if (found == ranges_.end()) throw Bug("arena: no memory for parameter " + parameter.name);
+  const auto found = std::find_if(layout_.ranges.begin(), layout_.ranges.end(), is_its);
+  if (found == layout_.ranges.end()) throw Bug("arena: no memory for parameter " + parameter.name);
   return found->second;
 }
 

@@ -26,6 +26,14 @@ struct ArenaOptions {
   at::Device device = at::kCPU;
 };
 
+// Where every parameter lies, without the memory itself: `quell plan` counts with it what an Arena will take.
+struct ArenaLayout {
+  std::vector<std::pair<const Parameter*, Range>> ranges;
+  std::vector<Range> units;             // trainable units, in order of first use
+  int64_t trainable = 0, elements = 0;  // of gradients and each moment; of values and copies
+};
+ArenaLayout layout_of(const ParameterList& parameters, Precision precision, int64_t world);
+
 class Arena {
  public:
   // Allocates (values and gradients start at zero) and binds value, compute and compute.grad() of every parameter. The
@@ -34,8 +42,8 @@ class Arena {
 
   const at::Tensor& values() const { return values_; }        // 1-D, master type; trainable units first, then frozen
   const at::Tensor& gradients() const { return gradients_; }  // 1-D, master type, trainable() long
-  int64_t trainable() const { return trainable_; }
-  const std::vector<Range>& units() const { return units_; }  // trainable units, in order of first use
+  int64_t trainable() const { return layout_.trainable; }
+  const std::vector<Range>& units() const { return layout_.units; }  // trainable units, in order of first use
   // Where a parameter lies in the flat buffers.
   Range range(const Parameter& parameter) const;
   // A 1-D buffer in the master type, as long as the gradients, filled with zeros: one for each moment of an optimiser.
@@ -51,10 +59,8 @@ class Arena {
  private:
   void bind(Parameter& parameter) const;
 
+  ArenaLayout layout_;
   at::Tensor values_, gradients_, copies_;
-  std::vector<Range> units_;
-  std::vector<std::pair<const Parameter*, Range>> ranges_;
-  int64_t trainable_ = 0;
 };
 
 }  // namespace quell

@@ -1,7 +1,6 @@
-// A caching CPU allocator. Blocks of 64 KiB and more are mapped by size class and kept when freed; what is held never
-// exceeds 5/4 of the largest use so far (and 64 MiB), the blocks unused for longest go back first. Smaller ones are
-// malloc's. It knows nothing of tensors, and does not split or merge blocks: a training step asks for the same sizes
-// again and again.
+// A caching CPU allocator. Blocks of 64 KiB and more are mapped by size class and kept when freed, by the rules of
+// tensors/kept_blocks.h. Smaller ones are malloc's. It knows nothing of tensors, and does not split or merge blocks: a
+// training step asks for the same sizes again and again.
 #include "tensors/memory.h"
 
 #include <c10/core/Allocator.h>
@@ -10,20 +9,14 @@
 #include <malloc.h>
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdlib>
-#include <map>
 #include <mutex>
+
+#include "tensors/kept_blocks.h"
 
 namespace quell {
 namespace {
-
-constexpr size_t kept_from = size_t{64} << 10;
-constexpr size_t page = 4096;
-constexpr size_t huge_page = size_t{2} << 20;
-constexpr size_t slack = size_t{64} << 20;
 
 // Stands in the 64 bytes before the bytes handed out, which keeps these aligned to a cache line.
 struct Header {
@@ -32,17 +25,10 @@ struct Header {
   size_t mapped;     // bytes of the mapping
   uint64_t freed_at; // by which the oldest kept block is found
 };
-constexpr size_t header_bytes = 64;
 static_assert(sizeof(Header) <= header_bytes);
 
 Header* header_of(void* data) { return reinterpret_cast<Header*>(static_cast<char*>(data) - header_bytes); }
 void* data_of(Header* header) { return reinterpret_cast<char*>(header) + header_bytes; }
-
-// Eight classes in every power of two: at most an eighth of a block is unused.
-size_t size_class(size_t bytes) {
-  const size_t step = std::bit_floor(bytes) / 8;
-  return (bytes + step - 1) / step * step;
-}
 
 // Anonymous memory, aligned to huge pages where it holds one; null where the kernel refuses.
 Header* map_block(size_t bytes) {
@@ -69,7 +55,7 @@ class StepAllocator final : public c10::Allocator {
 
   MemoryUse use() {
     std::lock_guard lock(mutex_);
-    return {in_use_, peak_, kept_bytes_};
+    return {in_use_, peak_, blocks_.kept()};
   }
 
  private:
@@ -77,15 +63,11 @@ class StepAllocator final : public c10::Allocator {
   [[noreturn]] void refuse(size_t bytes);
   Header* small_block(size_t bytes);
   Header* large_block(size_t bytes);
-  Header* take_kept(size_t capacity);
   void give_back(size_t limit);
   void handed_out(size_t bytes);
 
   std::mutex mutex_;
-  std::multimap<size_t, Header*> kept_;             // by capacity; a class's latest block last
-  uint64_t clock_ = 0;
-  size_t kept_bytes_ = 0;
-  size_t held_bytes_ = 0;                           // large blocks, kept or in use
+  KeptBlocks<Header> blocks_;
   std::atomic<uint64_t> in_use_ = 0, peak_ = 0;
 };
 
@@ -116,12 +98,11 @@ Header* StepAllocator::small_block(size_t bytes) {
 
 Header* StepAllocator::large_block(size_t bytes) {
   if (bytes > PTRDIFF_MAX / 2) refuse(bytes);
-  const size_t capacity = size_class(bytes);
-  const size_t mapped = (capacity + header_bytes + page - 1) / page * page;
+  const size_t capacity = size_class(bytes), mapped = mapped_bytes(capacity);
   std::lock_guard lock(mutex_);
-  Header* block = take_kept(capacity);
+  Header* block = blocks_.take(capacity);
   if (block == nullptr) {
-    give_back(std::max<size_t>(peak_, in_use_ + bytes) / 4 * 5 + slack - mapped);
+    give_back(most_held(std::max<size_t>(peak_, in_use_ + bytes)) - mapped);
     block = map_block(mapped);
     if (block == nullptr) {
       give_back(0);
@@ -129,36 +110,16 @@ Header* StepAllocator::large_block(size_t bytes) {
     }
     if (block == nullptr) refuse(bytes);
     new (block) Header{bytes, capacity, mapped, 0};
-    held_bytes_ += mapped;
+    blocks_.add(*block);
   }
   block->requested = bytes;
   handed_out(bytes);
   return block;
 }
 
-// The smallest kept block that holds `capacity` and is at most an eighth larger.
-Header* StepAllocator::take_kept(size_t capacity) {
-  auto found = kept_.lower_bound(capacity);
-  if (found == kept_.end() || found->first > capacity + capacity / 8) return nullptr;
-  auto latest = std::prev(kept_.upper_bound(found->first));  // its pages are the likeliest to be in the caches
-  Header* block = latest->second;
-  kept_.erase(latest);
-  kept_bytes_ -= block->mapped;
-  return block;
-}
-
 // Unmaps kept blocks, oldest first, until at most `limit` bytes are held.
 void StepAllocator::give_back(size_t limit) {
-  while (held_bytes_ > limit && !kept_.empty()) {
-    auto oldest = std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
-      return a.second->freed_at < b.second->freed_at;
-    });
-    Header* block = oldest->second;
-    kept_.erase(oldest);
-      kept_bytes_ -= block->mapped;
-    held_bytes_ -= block->mapped;
-    munmap(block, block->mapped);
-  }
+  while (Header* const block = blocks_.oldest_above(limit)) munmap(block, block->mapped);
 }
 
 void StepAllocator::release(void* data) {
@@ -171,9 +132,7 @@ void StepAllocator::release(void* data) {
     return;
   }
   std::lock_guard lock(self.mutex_);
-  self.kept_.emplace(block->capacity, block);
-  block->freed_at = ++self.clock_;
-  self.kept_bytes_ += block->mapped;
+  self.blocks_.keep(block);
 }
 
 }  // namespace

@@ -8,32 +8,10 @@
 #include "base/text.h"
 #include "checkpoint/weights.h"
 #include "tensors/fill.h"
+#include "train/memory.h"
 
 namespace quell {
 namespace {
-
-// The smallest of steps, tokens and epochs; 0 where none is given.
-int64_t planned_steps(const RunConfig& config, int64_t epoch_samples) {
-  const auto batch = static_cast<double>(batch_of(config.data));
-  double steps = INFINITY;
-  if (config.steps) steps = static_cast<double>(*config.steps);
-  if (config.tokens) {
-    const auto context = static_cast<double>(std::get<DecoderConfig>(config.model).context);
-    steps = std::min(steps, std::ceil(static_cast<double>(*config.tokens) / (batch * context)));
-  }
-  if (config.epochs) steps = std::min(steps, std::ceil(*config.epochs * static_cast<double>(epoch_samples) / batch));
-  return std::isinf(steps) ? 0 : std::max<int64_t>(1, static_cast<int64_t>(steps));
-}
-
-// Freezing must be settled before memory is laid out.
-Model build_model(ParameterList& parameters, const RunConfig& config) {
-  Model model = make_model(parameters, config.model);
-  const std::vector<std::string> unmatched = parameters.freeze(config.optimizer.freeze);
-  if (!unmatched.empty()) {
-    throw UsageError("optimizer.freeze: no parameter matches " + join(unmatched, ", ") + " (names are like blocks.0.mlp.up.weight)");
-  }
-  return model;
-}
 
 ArenaOptions arena_options(const RunConfig& config, const World& world) {
   return {.precision = config.precision, .world = world.size(), .device = at::kCPU};
@@ -68,11 +46,23 @@ at::Tensor refit(const std::string& name, const at::Tensor& saved, const std::ve
 
 }  // namespace
 
+int64_t planned_steps(const RunConfig& config, int64_t epoch_samples) {
+  const auto batch = static_cast<double>(batch_of(config.data));
+  double steps = INFINITY;
+  if (config.steps) steps = static_cast<double>(*config.steps);
+  if (config.tokens) {
+    const auto context = static_cast<double>(std::get<DecoderConfig>(config.model).context);
+    steps = std::min(steps, std::ceil(static_cast<double>(*config.tokens) / (batch * context)));
+  }
+  if (config.epochs) steps = std::min(steps, std::ceil(*config.epochs * static_cast<double>(epoch_samples) / batch));
+  return std::isinf(steps) ? 0 : std::max<int64_t>(1, static_cast<int64_t>(steps));
+}
+
 Run::Run(RunConfig resolved, const RunOptions& options)
     : config(std::move(resolved)),
       source(open_source(config, options.progress)),
       evaluations(open_evaluations(config, labels_of(source), options.progress)),
-      model(build_model(parameters, config)),
+      model(declare_model(parameters, config.model, config.optimizer)),  // frozen before memory is laid out
       arena(parameters, arena_options(config, world)),
       optimizer(parameters, arena, config.optimizer),
       reducer(world, arena.gradients(), buckets_of(arena)),

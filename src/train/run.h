@@ -31,6 +31,9 @@ struct RunOptions {
   Progress progress;    // scanning data
 };
 
+// Steps by the smallest of steps, tokens and epochs; 0 where none is given.
+int64_t planned_steps(const RunConfig& config, int64_t epoch_samples);
+
 struct Run {
   Run(RunConfig resolved, const RunOptions& options);
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "tensors/memory.h"
 #include "train/loop.h"
+#include "train/memory.h"
 #include "train/start.h"
 
 namespace quell {
@@ -27,9 +28,10 @@ int dry_run(Run& run) {
   log::info(cat("one step    ", human_seconds(seconds), ", ", human_count(static_cast<double>(run.items_per_step()) / seconds),
                 " ", run.items(), "/s"));
   if (run.steps > 0) log::info("all steps   about " + human_seconds(seconds * static_cast<double>(run.steps)) + " without evaluations");
-  log::info(cat("memory      ", human_bytes(static_cast<double>(machine::peak_resident_bytes())), " at the peak; by formula:"));
-  for (const MemoryClass& c : memory_classes(run.config, outputs_of(run.config))) {
-    log::info(cat("              ", c.name, " ", human_bytes(c.bytes)));
+  const std::vector<MemoryClass> classes = memory_classes(run.config, outputs_of(run.config));
+  log::info(cat("memory      ", human_bytes(static_cast<double>(machine::peak_resident_bytes())), " at the peak; by formula ", human_bytes(total_of(classes)), ":"));
+  for (const MemoryClass& c : classes) {
+    if (c.bytes > 0) log::info(cat("              ", c.name, " ", human_bytes(c.bytes)));
   }
   return 0;
 }

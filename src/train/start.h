@@ -1,5 +1,5 @@
-// What a run is told to stand on: device, threads, LibTorch, the measured rate of matrix products, parameters, groups, tokens a
-// step, memory by class.
+// What a run is told to stand on: device, threads, LibTorch, the measured rate of matrix products, parameters, groups and
+// tokens a step.
 #pragma once
 
 #include <string>
@@ -22,17 +22,5 @@ double probe_matrix_products();
 
 // The start block, a line each.
 std::vector<std::string> start_block(const Run& run, int threads, double peak_flops);
-
-// Bytes by class, largest first.
-struct MemoryClass {
-  std::string name;
-  double bytes = 0;
-  std::string advice;  // what makes it smaller
-};
-// By formula from the configuration: `outputs` is the vocabulary or the number of classes.
-std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t outputs);
-
-// What is said when memory runs out: the largest class and three changes that help.
-std::string out_of_memory_message(const RunConfig& config, int64_t outputs);
 
 }  // namespace quell

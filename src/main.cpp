@@ -22,6 +22,7 @@ int run(int argc, char** argv) {
   quell::Action chosen;
   quell::add_train(program, chosen);
   quell::add_eval(program, chosen);
+  quell::add_plan(program, chosen);
   quell::add_generate(program, chosen);
   quell::add_config(program, chosen);
   quell::add_data(program, chosen);

@@ -15,6 +15,7 @@ void require_command(const CLI::App& program, const std::string& word);
 
 void add_train(CLI::App& program, Action& chosen);
 void add_eval(CLI::App& program, Action& chosen);
+void add_plan(CLI::App& program, Action& chosen);
 void add_generate(CLI::App& program, Action& chosen);
 void add_config(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);

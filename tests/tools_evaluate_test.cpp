@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "checkpoint/safetensors.h"
 #include "tools/evaluate.h"
 #include "train/session.h"
 #include "train_support.h"
@@ -108,6 +109,35 @@ TEST_CASE("the moving average is evaluated beside the weights, saved, and evalua
   CHECK(row.at("valid.loss") == to_json(weights.at(0)).at("loss"));
   CHECK(row.at("valid.ema.loss") == to_json(average.at(0)).at("loss"));
   CHECK(row.at("valid.ema.loss") != row.at("valid.loss"));
+}
+
+TEST_CASE("a dump holds each target's prediction, and the attention of the samples that were chosen", "[unit]") {
+  const testing::TinyImages images;
+  RunConfig config = testing::tiny_vision(images);
+  config.evaluate.batches = std::nullopt;
+  const std::string run = trained(config, images.folder() / "run"), out = images.folder() / "dump";
+  const auto reports = evaluate_run({.run = run, .dump = out, .samples = {5, 0}});
+  const SafetensorsFile all(out + "/test.predictions.safetensors"), chosen(out + "/test.samples.safetensors");
+  const at::Tensor right = all.read("predictions").eq(all.read("targets"));
+  CHECK(right.sum().item<double>() / 32 == reports.at(0).evaluation.totals.accuracy());
+  CHECK(at::equal(chosen.read("samples"), at::tensor({int64_t{5}, int64_t{0}})));
+  CHECK(at::equal(chosen.read("targets"), all.read("targets").index_select(0, chosen.read("samples"))));
+  CHECK(at::equal(chosen.read("predictions"), chosen.read("logits").argmax(1)));
+  const at::Tensor attention = chosen.read("attention");
+  REQUIRE(attention.sizes() == at::IntArrayRef({2, 2, 2, 9, 9}));  // samples, layers, heads, patches
+  CHECK(at::allclose(attention.sum(-1), at::ones({2, 2, 2, 9}), 0, 9 * std::ldexp(1.0, -23)));
+  CHECK_THROWS_WITH(evaluate_run({.run = run, .dump = out, .samples = {32}}), Catch::Contains("32 is not among the 32 samples"));
+}
+
+TEST_CASE("a dump of text has the attention of a causal model", "[unit]") {
+  const testing::TinyText text;
+  const std::string run = trained(testing::tiny_config(text), text.folder() / "run"), out = text.folder() / "dump";
+  evaluate_run({.run = run, .dump = out, .samples = {1}});
+  const SafetensorsFile chosen(out + "/valid.samples.safetensors");
+  const at::Tensor attention = chosen.read("attention");
+  REQUIRE(attention.sizes() == at::IntArrayRef({1, 2, 2, 16, 16}));
+  CHECK(at::equal(attention, attention.tril()));
+  CHECK(chosen.shape("tokens") == std::vector<int64_t>{1, 16});
 }
 
 TEST_CASE("what cannot be evaluated says why", "[unit]") {

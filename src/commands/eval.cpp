@@ -22,6 +22,9 @@ void add_eval(CLI::App& program, Action& chosen) {
   command->add_option("--threads", args->options.threads, "CPU threads (default: as in the run)")->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}).description(""));
   command->add_flag("--ema", args->options.ema, "The moving average of the weights (`ema` in the run file)");
+  command->add_option("--dump", args->options.dump, "Write predictions there, as safetensors")->type_name("DIR");
+  command->add_option("--samples", args->options.samples, "With --dump: samples (from 0) whose attention is written too")
+      ->type_name("N,...")->delimiter(',');
   command->add_flag("--json", args->json, "One JSON object a set, a line each");
   command->callback([args, &chosen] {
     chosen = [args] {

@@ -113,6 +113,9 @@ at::Tensor Attention::operator()(const Forward& forward, const at::Tensor& x_BTC
   ops::AttentionSpec request = spec(forward);
   request.want_logit_max = forward.health && forward.health->exact_logit;
   const ops::AttentionResult result = ops::attention(heads.q_BTHD, heads.k_BTGD, heads.v_BTGD, request);
+  if (forward.attention != nullptr) {
+    forward.attention->push_back(ops::reference::attention_matrix(heads.q_BTHD, heads.k_BTGD, request));
+  }
   if (forward.health && forward.health->bounds) {
     health.bound_H = result.lse_BHT.amax({0, 2}).to(at::kFloat);
     if (result.logit_max_H.defined()) health.logit_max_H = result.logit_max_H;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "ops/options.h"
 #include "tensors/health.h"
@@ -19,6 +20,7 @@ struct Forward {
   at::Tensor documents_BT;       // or undefined: attention stays inside documents
   Kernels kernels = Kernels::automatic;
   HealthSums* health = nullptr;  // null: nothing is measured
+  std::vector<at::Tensor>* attention = nullptr;  // where not null, every layer appends its weights [B, H, T, T], for looking at
 
   using Body = std::function<at::Tensor(const at::Tensor&)>;
   // Runs `body` on x, the part of the model that uses the parameters of `unit`.

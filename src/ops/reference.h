@@ -22,6 +22,8 @@ at::Tensor rotate(const at::Tensor& x_BTHD, const at::Tensor& cos_TR, const at::
 AttentionResult attention(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, const at::Tensor& v_BTGD, const AttentionSpec& spec);
 // As ops::attention_entropy, from the score matrix.
 at::Tensor attention_entropy(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, const AttentionSpec& spec);
+// All weights before dropout: [B, H, T, T], fp32 (fp64 for fp64), 0 where a query does not see a key. No gradient.
+at::Tensor attention_matrix(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, const AttentionSpec& spec);
 // The weight of one key for each query, before dropout: [B, H, T], fp32 (fp64 for fp64), of the keys keys_BT (int64); 0 where that
 // is below 0 or the query does not see it. No gradient.
 at::Tensor attention_weights(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, const at::Tensor& keys_BT, const AttentionSpec& spec);

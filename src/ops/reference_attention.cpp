@@ -56,9 +56,14 @@ at::Tensor attention_entropy(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD,
   return at::where(weights_BHTT > 0, -weights_BHTT * logs_BHTT, weights_BHTT).sum(-1);
 }
 
+at::Tensor attention_matrix(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, const AttentionSpec& spec) {
+  at::NoGradGuard no_gradients;
+  return at::softmax(scores(q_BTHD, k_BTGD, spec), -1);
+}
+
 at::Tensor attention_weights(const at::Tensor& q_BTHD, const at::Tensor& k_BTGD, const at::Tensor& keys_BT, const AttentionSpec& spec) {
   at::NoGradGuard no_gradients;
-  const at::Tensor weights_BHTT = at::softmax(scores(q_BTHD, k_BTGD, spec), -1);
+  const at::Tensor weights_BHTT = attention_matrix(q_BTHD, k_BTGD, spec);
   const at::Tensor keys_BHT1 = keys_BT.clamp_min(0).unsqueeze(1).unsqueeze(3).expand({-1, q_BTHD.size(2), -1, 1});
   return weights_BHTT.gather(3, keys_BHT1).squeeze(3).masked_fill(keys_BT.lt(0).unsqueeze(1), 0);
 }

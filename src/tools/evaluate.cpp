@@ -4,8 +4,10 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "checkpoint/weights.h"
+#include "tools/dump.h"
 #include "tools/run_files.h"
 #include "train/start.h"
 
@@ -60,8 +62,17 @@ void add_confusion(std::vector<std::vector<int64_t>>& confusion, const at::Tenso
   }
 }
 
+// DIR/<set>.predictions.safetensors and, of chosen samples, DIR/<set>.samples.safetensors. A set that was named by its path is called
+// by that path's last part.
+void dump(const EvaluateOptions& options, const RunConfig& config, const Objective& objective, const EvaluationData& set,
+          const Predictions& predictions) {
+  const std::string start = options.dump + "/" + set.name.substr(set.name.rfind('/') + 1);
+  predictions.write(start + ".predictions.safetensors");
+  if (!options.samples.empty()) dump_samples(start + ".samples.safetensors", config, objective, set, options.samples);
+}
+
 SetReport evaluate_one(const RunConfig& config, const Objective& objective, const EvaluationData& set, const std::string& path,
-                       const Labels& labels) {
+                       const Labels& labels, const EvaluateOptions& options) {
   SetReport report;
   report.path = path;
   report.samples = samples_of(set.data);
@@ -73,10 +84,13 @@ SetReport evaluate_one(const RunConfig& config, const Objective& objective, cons
     for (size_t i = report.classes.size(); i < classes; ++i) report.classes.push_back(std::to_string(i));
     report.confusion.assign(classes, std::vector<int64_t>(classes));
   }
+  Predictions predictions;
   report.evaluation = evaluate_set(config, World(), objective, set, [&](const Batch& batch, const at::Tensor& logits_NV) {
     if (bytes) bytes->add(batch.targets_BT);
     if (!report.confusion.empty()) add_confusion(report.confusion, logits_NV, batch.targets_BT);
+    if (!options.dump.empty()) predictions.add(batch, logits_NV);
   });
+  if (!options.dump.empty()) dump(options, config, objective, set, predictions);
   const LossTotals& totals = report.evaluation.totals;
   if (bytes && bytes->total() > 0) {
     report.bits_per_byte = totals.cross_entropy() * totals.targets() / (std::numbers::ln2 * static_cast<double>(bytes->total()));
@@ -90,6 +104,8 @@ std::vector<SetReport> evaluate_run(const EvaluateOptions& options) {
   RunConfig config = config_of_run(options.run);
   const std::string weights = options.ema ? require_file(options.run, "ema.safetensors", "moving average: `ema` was none")
                                           : require_file(options.run, "weights.safetensors", "weights: the run has not ended");
+  if (!options.dump.empty()) files::make_folders(options.dump);
+  if (options.dump.empty() && !options.samples.empty()) throw UsageError("--samples: says what --dump writes; give --dump DIR too");
   if (options.threads) config.threads = options.threads;
   const Labels labels = labels_of_run(options.run);
   const Sets sets = open_sets(config, options, labels);
@@ -101,7 +117,7 @@ std::vector<SetReport> evaluate_run(const EvaluateOptions& options) {
   load_weights(weights, parameters, arena);
   const Objective objective(model, config.loss);
   std::vector<SetReport> reports;
-  for (size_t i = 0; i < sets.data.size(); ++i) reports.push_back(evaluate_one(config, objective, sets.data[i], sets.paths[i], labels));
+  for (size_t i = 0; i < sets.data.size(); ++i) reports.push_back(evaluate_one(config, objective, sets.data[i], sets.paths[i], labels, options));
   return reports;
 }
 

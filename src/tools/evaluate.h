@@ -18,6 +18,8 @@ struct EvaluateOptions {
   std::optional<int64_t> batches;  // of data.batch samples, evenly spaced; absent: as the run did; 0: all
   std::optional<int64_t> threads;  // absent: as the run had
   bool ema = false;                // the moving average, ema.safetensors
+  std::string dump;                // a folder for what dump.h writes of each set; "": none
+  std::vector<int64_t> samples;    // those whose attention is dumped
   Progress progress;               // scanning data
 };
 

@@ -51,7 +51,8 @@ double batch_bytes(const RunConfig& config) {
   if (const auto* vit = std::get_if<VitConfig>(&config.model)) {
     return 3 * samples * (static_cast<double>(vit->channels * vit->image * vit->image) * sizeof(float) + 2 * index);
   }
-  const bool documents = !std::get<TokenData>(config.data).cross_documents;
+  const auto* tokens = std::get_if<TokenData>(&config.data);
+  const bool documents = tokens != nullptr && !tokens->cross_documents;
   const auto context = static_cast<double>(std::get<DecoderConfig>(config.model).context);
   return 3 * samples * index * ((documents ? 3 : 2) * context + 1);
 }
@@ -116,6 +117,8 @@ std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t outputs
       {"bf16 copies", config.precision == Precision::bf16 ? elements * 2 : 0, "a smaller model.width or model.layers"},
       {"gradients", trainable * scalar, "optimizer.freeze"},
       {"optimizer moments", 2 * trainable * scalar, "optimizer.freeze, or a smaller model"},
+      // An evaluation of it holds the weights apart for that time.
+      {"moving average", config.ema ? 2 * elements * scalar : 0, "ema: none"},
       {"activations", step.activations - step.scores, "a larger micro_batches"},
       {"attention scores", step.scores, "attention without dropout of weights and soft-cap"},
       {"output logits", step.logits, "a larger micro_batches"},

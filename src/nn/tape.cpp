@@ -119,6 +119,9 @@ Sized pooled(const TapedTrunk& t, const VitConfig& c, const Sized& x) {
   Tape& tape = t.tape;
   const double width = real(c.width), inner = real(c.heads * c.head()), exact = tape.options().exact, storage = tape.options().storage;
   const double count = t.batch * width;
+  if (c.pool.kind == PoolKind::token) {  // a view, which keeps all tokens alive and whose gradient is as large as they are
+    return tape.record(x.memory, count, {&x}, [&tape, bytes = x.bytes()](const Ledger::Memory&) { return Tape::Gradients{tape.make(bytes)}; });
+  }
   if (c.pool.kind != PoolKind::attention) return ops::elementwise(tape, {&x}, count, count * storage, {});
   const Sized patches = c.prefix() == 0 ? x : ops::elementwise(tape, {&x}, t.batch * real(c.patches()) * width, t.batch * real(c.patches()) * width * storage, {});
   Sized k = ops::linear(tape, patches, width, inner);

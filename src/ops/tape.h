@@ -15,6 +15,7 @@ struct Sized {
   Ledger::Memory memory;
   double count = 0;  // elements
   int64_t node = -1; // what made it; -1: no gradient flows to it
+  // Of the whole memory: of a view that is a part, what it looks at is `count`.
   double bytes() const { return static_cast<double>(memory->requested); }
 };
 

@@ -1,4 +1,6 @@
 // The fused operations on the tape, one for each autograd Function of this room; the twins are in tape_twins.cpp.
+#include <cmath>
+
 #include "ops/flash_attention_cpu.h"
 #include "ops/tape.h"
 #include "ops/tape_twins.h"
@@ -22,7 +24,7 @@ void weight_gradient(Tape& tape, double elements) {
 
 Sized norm(Tape& tape, const Sized& x, double width, bool centred, bool weight, bool bias) {
   if (tape.options().twins) return twins::norm(tape, x, centred, weight, bias);
-  const double rows = x.count / width, bytes = x.bytes();
+  const double rows = x.count / width, bytes = x.count * tape.options().storage;
   const Ledger::Memory y = tape.make(bytes);
   // Saved: x, and of each row the factor and for layernorm the mean. The parameter's gradient is 64 sums in fp64, which is little.
   const Ledger::Memory size = tape.make(rows * statistic), mean = centred ? tape.make(rows * statistic) : nullptr;
@@ -32,7 +34,7 @@ Sized norm(Tape& tape, const Sized& x, double width, bool centred, bool weight, 
 }
 
 Sized linear(Tape& tape, const Sized& x, double in, double out) {
-  const double storage = tape.options().storage, rows = x.count / in, bytes = x.bytes();
+  const double storage = tape.options().storage, rows = x.count / in, bytes = x.count * storage;
   const bool wants = x.node >= 0;
   // Saved: x. In the twin as well.
   return tape.record(tape.make(rows * out * storage), rows * out, {&x},
@@ -68,10 +70,12 @@ Sized gated(Tape& tape, const Sized& gate, const Sized& up, MlpKind kind) {
 }
 
 Sized output_logits(Tape& tape, const Sized& x, double width, double vocabulary, bool trained) {
-  const double rows = x.count / width, bytes = x.bytes();
+  constexpr double line = 64;  // bytes to which a row of logits is padded; not by the twin
+  const double storage = tape.options().storage, rows = x.count / width, bytes = x.count * storage;
+  const double row = tape.options().twins ? vocabulary * storage : std::ceil(vocabulary * storage / line) * line;
   const bool wants = x.node >= 0;
-  // Saved: x. Rows of logits are padded to 64 bytes, which is little.
-  return tape.record(tape.make(rows * vocabulary * tape.options().storage), rows * vocabulary, {&x},
+  // Saved: x.
+  return tape.record(tape.make(rows * row), rows * vocabulary, {&x},
                      [&tape, saved = x.memory, wants, bytes, trained, elements = width * vocabulary](const Ledger::Memory&) {
                        Ledger::Memory dx = wants ? tape.make(bytes) : nullptr;
                        if (trained) weight_gradient(tape, elements);

@@ -1,5 +1,7 @@
 #include "tensors/ledger.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace quell {
@@ -20,8 +22,9 @@ void Ledger::touch(Block& block) {
 }
 
 Ledger::Memory Ledger::make(double bytes) {
-  require(bytes >= 0 && bytes < 0x1p62, "ledger: a size that no tensor has");
-  const auto size = static_cast<size_t>(bytes);
+  require(bytes >= 0, "ledger: a size that no tensor has");
+  // 16 TiB stand for whatever is larger: no machine has them, and sums of hundreds of thousands of such stay within 64 bits.
+  const auto size = static_cast<size_t>(std::min(bytes, 0x1p44));
   Block* block = nullptr;
   if (size < kept_from) {
     all_.push_back({.requested = size});  // malloc's: neither rounded nor kept, as far as these few bytes are worth

@@ -105,6 +105,8 @@ TEST_CASE("mistakes have their exit code, a message, and leave nothing half-writ
       {"train run.yaml kernels=fused model.attention.softcap=30", 2, "no fused kernel has what layer 0's attention wants: soft-cap"},
       {"train run.yaml kernels=fused model.attention.dropout=0.1", 2, "no fused kernel has what layer 0's attention wants: dropout of attention weights"},
       {"train run.yaml evaluate.sets.0.data=other/valid model.vocabulary=100", 3, "other/valid: its vocabulary is not that of text/train"},
+      {"plan run.yaml", 2, "model.vocabulary: left to the data"},
+      {"plan run.yaml model.vocabulary=40 --memory 24Gigs", 2, "--memory: \"24Gigs\" is not a size of memory"},
       {"generate nowhere", 2, "nowhere: no such folder"},
       {"generate text", 4, "config.yaml: not there"},
       {"generate runs/none --temperature -1", 2, "temperature"},
@@ -123,6 +125,21 @@ TEST_CASE("mistakes have their exit code, a message, and leave nothing half-writ
   }
   // What was learned before the numbers went wrong is kept.
   CHECK(home.has("runs/tiny/weights.safetensors"));
+}
+
+TEST_CASE("plan prints text or one JSON object, and exits with 1 where memory is not enough", "[unit]") {
+  const Home home;
+  const std::string plan = "plan run.yaml model.vocabulary=40 --speed 1G ";
+  const Outcome fits = home.run(plan);
+  CHECK(fits.code == 0);
+  CHECK(fits.err.empty());
+  CHECK_THAT(fits.out, Catch::StartsWith("parameters ") && Catch::Contains("passes over") && Catch::Contains("to spare\n"));
+  const Outcome json = home.run(plan + "data.train=nowhere --json");
+  CHECK(json.code == 0);
+  CHECK_THAT(json.out, Catch::StartsWith("{") && Catch::Contains("\"passes\": null") && Catch::Contains("\"fits\": true"));
+  const Outcome large = home.run(plan + "data.batch=65536 --memory 800MB");
+  CHECK(large.code == 1);
+  CHECK_THAT(large.out, Catch::Contains("fit in 800MB (762.9 MiB), by ") && Catch::Contains("micro_batches=") && Catch::Contains("(now 65536)"));
 }
 
 TEST_CASE("a result that cannot be written is an error", "[unit]") {

@@ -11,7 +11,7 @@ namespace quell {
 // What the process's exit status says. The README and the tests hold the same table.
 enum class Exit {
   finished = 0,
-  answer_is_no = 1,  // verify, diff, verify-resume, replay, doctor
+  answer_is_no = 1,  // plan, verify, diff, verify-resume, replay, doctor
   usage = 2,         // command line or configuration
   data = 3,
   checkpoint = 4,

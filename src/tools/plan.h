@@ -37,6 +37,8 @@ struct Plan {
   std::vector<FittingChange> changes;  // where it does not fit
   double weights_on_disk = 0, moments_on_disk = 0;
 
+  double samples() const { return static_cast<double>(steps) * static_cast<double>(batch); }
+  double items() const { return static_cast<double>(steps) * static_cast<double>(items_per_step); }
   double over() const { return total_of(memory) - limit; }  // above 0: it does not fit
 };
 

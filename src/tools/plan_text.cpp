@@ -1,4 +1,6 @@
 // How a plan is shown: as text for people, as JSON for programs.
+#include <algorithm>
+
 #include "base/text.h"
 #include "tools/plan.h"
 
@@ -19,10 +21,10 @@ std::string run_text(const Plan& plan) {
                                                 : cat(plan.batch, " samples, ", count(plan.items_per_step), " tokens");
   if (plan.steps == 0) return line("run", cat("steps of ", step, "; how many depends on time or on the data"));
   std::string text = line("run", cat(plan.steps, " steps of ", step));
-  text += line("", cat("in all ", count(plan.steps * plan.batch), " samples",
-                       plan.item == "token" ? cat(", ", count(plan.steps * plan.items_per_step), " tokens") : ""));
+  text += line("", cat("in all ", human_count(plan.samples()), " samples",
+                       plan.item == "token" ? cat(", ", human_count(plan.items()), " tokens") : ""));
   if (plan.epoch_samples) {
-    const double passes = static_cast<double>(plan.steps * plan.batch) / static_cast<double>(*plan.epoch_samples);
+    const double passes = plan.samples() / static_cast<double>(*plan.epoch_samples);
     text += line("data", cat(significant(passes, 3), " passes over ", count(*plan.epoch_samples), " samples"));
   }
   const std::string time = human_seconds(plan.seconds), speed = human_count(plan.speed) + "FLOP/s";
@@ -43,10 +45,17 @@ std::string fit_text(const Plan& plan) {
   return text;
 }
 
+// Bytes and counts as integers, as far as these reach.
+Json whole(double x) { return x < 0x1p63 ? Json(static_cast<int64_t>(x)) : Json(x); }
+
 Json memory_json(const Plan& plan) {
   Json classes = Json::object();
-  for (const MemoryClass& c : plan.memory) classes[c.name] = c.bytes;
-  return {{"peak", total_of(plan.memory)}, {"classes", classes}, {"limit", plan.limit}, {"fits", plan.over() <= 0}};
+  for (const MemoryClass& c : plan.memory) {
+    std::string key = c.name;
+    std::replace(key.begin(), key.end(), ' ', '_');
+    classes[key] = whole(c.bytes);
+  }
+  return {{"peak", whole(total_of(plan.memory))}, {"classes", classes}, {"limit", whole(plan.limit)}, {"fits", plan.over() <= 0}};
 }
 
 }  // namespace
@@ -69,21 +78,21 @@ std::string text_of(const Plan& plan) {
 Json json_of(const Plan& plan) {
   Json parts = Json::object(), changes = Json::array();
   for (const auto& [part, elements] : plan.parts) parts[part] = elements;
-  for (const FittingChange& c : plan.changes) changes.push_back({{"setting", c.setting}, {"was", c.was}, {"memory", c.bytes}});
-  const auto known = [&](auto value) { return plan.steps > 0 ? Json(value) : Json(); };
+  for (const FittingChange& c : plan.changes) changes.push_back({{"setting", c.setting}, {"was", c.was}, {"memory", whole(c.bytes)}});
+  const auto known = [&](const Json& value) { return plan.steps > 0 ? value : Json(); };
   Json json{{"parameters", {{"all", plan.parameters}, {"trained", plan.trained}, {"parts", parts}}},
             {"flop", {{"per_" + plan.item, plan.flops_per_item}, {"per_step", plan.flops_per_step}}},
             {"steps", known(plan.steps)},
-            {"samples", known(plan.steps * plan.batch)},
-            {plan.item + "s", known(plan.steps * plan.items_per_step)},
+            {"samples", known(whole(plan.samples()))},
+            {plan.item + "s", known(whole(plan.items()))},
             {"epoch_samples", plan.epoch_samples ? Json(*plan.epoch_samples) : Json()},
             {"passes", nullptr},
             {"time", {{"seconds", known(plan.seconds)}, {"flop_per_s", plan.speed}, {"probed", plan.probed}}},
-            {"checkpoint", {{"weights", plan.weights_on_disk}, {"moments", plan.moments_on_disk}}},
+            {"checkpoint", {{"weights", whole(plan.weights_on_disk)}, {"moments", whole(plan.moments_on_disk)}}},
             {"memory", memory_json(plan)},
             {"changes_that_fit", changes}};
   if (plan.epoch_samples && plan.steps > 0) {
-    json["passes"] = static_cast<double>(plan.steps * plan.batch) / static_cast<double>(*plan.epoch_samples);
+    json["passes"] = plan.samples() / static_cast<double>(*plan.epoch_samples);
   }
   return json;
 }

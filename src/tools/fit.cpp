@@ -15,21 +15,22 @@ struct Candidates {
   std::function<std::string(RunConfig&, int64_t index)> set;  // applies one; returns it as text
 };
 
-Candidates integers(const std::string& key, int64_t was, std::vector<int64_t> values, std::function<void(RunConfig&, int64_t)> set) {
-  const auto count = static_cast<int64_t>(values.size());
-  return {key, cat(was), count, [values = std::move(values), set = std::move(set)](RunConfig& config, int64_t i) {
+using Setter = std::function<void(RunConfig&, int64_t)>;
+
+Candidates listed(const std::string& key, int64_t was, const std::vector<int64_t>& values, const Setter& set) {
+  return {key, cat(was), static_cast<int64_t>(values.size()), [values, set](RunConfig& config, int64_t i) {
             set(config, values[static_cast<size_t>(i)]);
             return cat(values[static_cast<size_t>(i)]);
           }};
 }
 
-// Multiples of `step` below `value`, downwards; at most a thousand of them, so that a huge batch is walked in larger steps.
-std::vector<int64_t> below(int64_t value, int64_t step) {
-  constexpr int64_t most = 1000;
-  const int64_t stride = step * std::max<int64_t>(1, value / step / most);
-  std::vector<int64_t> values;
-  for (int64_t v = (value - 1) / stride * stride; v > 0; v -= stride) values.push_back(v);
-  return values;
+// The multiples of `step` below the present value, downwards.
+Candidates below(const std::string& key, int64_t was, int64_t step, const Setter& set) {
+  const int64_t count = (was - 1) / step;
+  return {key, cat(was), count, [count, step, set](RunConfig& config, int64_t i) {
+            set(config, (count - i) * step);
+            return cat((count - i) * step);
+          }};
 }
 
 std::vector<int64_t> larger_divisors(int64_t batch, int64_t than) {
@@ -51,12 +52,12 @@ int64_t width_step(const TransformerConfig& model) {
 
 Candidates lengths(const ModelConfig& model) {
   if (const auto* vit = std::get_if<VitConfig>(&model)) {
-    return integers("model.image", vit->image, below(vit->image, vit->patch),
-                    [](RunConfig& c, int64_t v) { std::get<VitConfig>(c.model).image = v; });
+    return below("model.image", vit->image, vit->patch,
+                 [](RunConfig& c, int64_t v) { std::get<VitConfig>(c.model).image = v; });
   }
   const int64_t context = std::get<DecoderConfig>(model).context;
-  return integers("model.context", context, below(context, context > 128 ? 64 : 1),
-                  [](RunConfig& c, int64_t v) { std::get<DecoderConfig>(c.model).context = v; });
+  return below("model.context", context, context > 128 ? 64 : 1,
+               [](RunConfig& c, int64_t v) { std::get<DecoderConfig>(c.model).context = v; });
 }
 
 Candidates precisions(Precision precision) {
@@ -70,14 +71,14 @@ Candidates precisions(Precision precision) {
 std::vector<Candidates> candidates(const RunConfig& config) {
   const TransformerConfig& model = transformer(config.model);
   const int64_t batch = batch_of(config.data);
-  return {integers("micro_batches", config.micro_batches, larger_divisors(batch, config.micro_batches),
-                   [](RunConfig& c, int64_t v) { c.micro_batches = v; }),
+  return {listed("micro_batches", config.micro_batches, larger_divisors(batch, config.micro_batches),
+                 [](RunConfig& c, int64_t v) { c.micro_batches = v; }),
           precisions(config.precision),
-          integers("data.batch", batch, below(batch, config.micro_batches), [](RunConfig& c, int64_t v) { batch_of(c.data) = v; }),
+          below("data.batch", batch, config.micro_batches, [](RunConfig& c, int64_t v) { batch_of(c.data) = v; }),
           lengths(config.model),
-          integers("model.layers", model.layers, below(model.layers, 1), [](RunConfig& c, int64_t v) { transformer(c.model).layers = v; }),
-          integers("model.width", model.width, below(model.width, width_step(model)),
-                   [](RunConfig& c, int64_t v) { transformer(c.model).width = v; })};
+          below("model.layers", model.layers, 1, [](RunConfig& c, int64_t v) { transformer(c.model).layers = v; }),
+          below("model.width", model.width, width_step(model),
+                [](RunConfig& c, int64_t v) { transformer(c.model).width = v; })};
 }
 
 }  // namespace

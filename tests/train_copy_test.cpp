@@ -58,7 +58,7 @@ TEST_CASE("the share of exact copies is that of a count by hand, in however many
   }
   const Batch batch = to_tensors(read(run.evaluations.at(0).data, 0, 24));
   at::NoGradGuard no_gradients;
-  const at::Tensor logits_NV = logits_of(std::get<Decoder>(run.model), run.forward(batch, false), batch);
+  const at::Tensor logits_NV = run.objective.logits(run.forward(batch, false), batch);
   const at::Tensor guess_BT = logits_NV.argmax(1).view({24, 16});
   int64_t exact = 0, correct = 0;
   for (int64_t b = 0; b < 24; ++b) {
@@ -93,7 +93,7 @@ TEST_CASE("a model that copies reads each symbol from the string and from nowher
   const at::Tensor last_B = batch.targets_BT.select(1, 15), other_B = (last_B + 1).remainder(6);
   batch.inputs_BT.select(1, 7).copy_(other_B);  // where the string ends; what is to be copied stands nowhere else
   at::NoGradGuard no_gradients;
-  const at::Tensor guess_BT = logits_of(std::get<Decoder>(run.model), run.forward(batch, false), batch).argmax(1).view({24, 16});
+  const at::Tensor guess_BT = run.objective.logits(run.forward(batch, false), batch).argmax(1).view({24, 16});
   CHECK(guess_BT.select(1, 15).eq(other_B).sum().item<int64_t>() > 18);
   CHECK(guess_BT.select(1, 15).eq(last_B).sum().item<int64_t>() < 6);
 }
@@ -116,7 +116,7 @@ TEST_CASE("the loss on random tokens stays at log vocabulary, whatever is learne
   CHECK(totals.targets() == 24 * 16);
   at::NoGradGuard no_gradients;
   const Batch batch = to_tensors(read(run.evaluations.at(0).data, 0, 24));
-  const at::Tensor losses_NV = -at::log_softmax(logits_of(std::get<Decoder>(run.model), run.forward(batch, false), batch).to(at::kDouble), 1);
+  const at::Tensor losses_NV = -at::log_softmax(run.objective.logits(run.forward(batch, false), batch).to(at::kDouble), 1);
   // A target is any token with the same probability, so a row's expected loss is the mean over the tokens, which is at least
   // log V; the sum over the rows deviates from that by chance alone: six deviations are allowed.
   const at::Tensor expected_N = losses_NV.mean(1);

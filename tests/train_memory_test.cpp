@@ -96,7 +96,7 @@ double left_by_forward(Run& run) {
   for (int pass = 0; pass < 2; ++pass) {
     const Batch batch = run.batches(0).front();
     const uint64_t before = memory_use().in_use;
-    const at::Tensor logits = std::visit([&](const auto& model) { return logits_of(model, run.forward(batch, true), batch); }, run.model);
+    const at::Tensor logits = run.objective.logits(run.forward(batch, true), batch);
     left = static_cast<double>(memory_use().in_use - before);
   }
   return left;

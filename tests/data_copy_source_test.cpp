@@ -20,9 +20,13 @@ using Ids = std::vector<int64_t>;
 const CopyData small{.batch = 4, .symbols = 7, .length = 5};
 
 CopySource training(uint64_t seed, const CopyData& config = small) { return CopySource(training_key(seed, "copy"), config); }
-RandomSource random_training(uint64_t seed) { return RandomSource(training_key(seed, "random"), 6, {.batch = 4, .vocabulary = 11}); }
+RandomSource random_training(uint64_t seed) {
+  return RandomSource(training_key(seed, "random"), 6, {.batch = 4, .vocabulary = 11});
+}
 
-Ids row(const Ids& all, int64_t index, int64_t width) { return Ids(all.begin() + index * width, all.begin() + (index + 1) * width); }
+Ids row(const Ids& all, int64_t index, int64_t width) {
+  return Ids(all.begin() + index * width, all.begin() + (index + 1) * width);
+}
 
 // Samples that two batches of one shape share, whatever their places.
 int64_t shared_samples(const HostBatch& a, const HostBatch& b) {
@@ -89,7 +93,9 @@ TEST_CASE("symbols are drawn evenly, near the largest vocabulary too", "[unit]")
 
 TEST_CASE("training and evaluation, and sets of other names, never see the same samples", "[unit]") {
   const CopyData config{.batch = 4, .symbols = 32, .length = 16};  // 2^80 strings: none comes twice by chance
-  const auto evaluated = [&](const std::string& name) { return FixedCopies(CopySource(evaluation_key(name, "copy"), config), 200).read(0, 200); };
+  const auto evaluated = [&](const std::string& name) {
+    return FixedCopies(CopySource(evaluation_key(name, "copy"), config), 200).read(0, 200);
+  };
   const HostBatch valid = evaluated("valid");
   CHECK(shared_samples(valid, evaluated("valid")) == 200);
   CHECK(shared_samples(valid, evaluated("test")) == 0);

@@ -1,8 +1,7 @@
 // The copy task and random tokens in a run: what is scored and counted, what may be written, and the property that the mass of
 // attention on the right key never exceeds what the norm's bound allows.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <numbers>
 
@@ -164,12 +163,13 @@ double logit_bound(const Run& run, int64_t layer) {
   const std::string name = cat("blocks.", layer, ".attention.");
   double bound = largest_value(run, name + "q_norm.weight") * largest_value(run, name + "k_norm.weight");
   if (attention.qk_norm.kind == NormKind::rmsnorm) bound *= static_cast<double>(transformer(run.config.model).head());
-  if (attention.scale.kind != ScaleKind::learned) return bound * initial_factor(attention.scale, transformer(run.config.model).head());
+  if (attention.scale.kind != ScaleKind::learned)
+    return bound * initial_factor(attention.scale, transformer(run.config.model).head());
   return bound * blocks_of(run.model)[static_cast<size_t>(layer)].attention().learned_factor().abs().max().item<double>();
 }
 
-// The mean over the copy's positions of the largest mass that one of t + 1 visible keys can have where no two logits are more than
-// twice the bound apart: 1 / (1 + t exp(-2 bound)).
+// The mean over the copy's positions of the largest mass that one of t + 1 visible keys can have where no two logits are more
+// than twice the bound apart: 1 / (1 + t exp(-2 bound)).
 double ceiling(double bound, int64_t length) {
   double sum = 0;
   for (int64_t t = length; t < 2 * length; ++t) sum += 1 / (1 + static_cast<double>(t) * std::exp(-2 * bound));
@@ -179,14 +179,14 @@ double ceiling(double bound, int64_t length) {
 }  // namespace
 
 TEST_CASE("attention never puts more on the right key than the bound of its logits allows", "[unit]") {
-  const auto [settings, is_near] = GENERATE(table<std::string, bool>({
-      {"{qk_norm: {kind: l2, weight: none}, scale: {kind: constant, value: 1}}", true},
-      {"{qk_norm: {kind: l2, weight: none}, scale: {kind: constant, value: 2}}", true},
-      {"{qk_norm: {kind: rmsnorm, weight: none}}", false},
-      {"{qk_norm: {kind: rmsnorm}}", false},
-      {"{preset: henry2020, scale: {init: 1}}", false},
-      {"{preset: henry2020, scale: {init: 1, per_head: true}}", false},
-      {"{preset: swinv2, scale: {init: 1}}", false}}));
+  const auto [settings, is_near] =
+      GENERATE(table<std::string, bool>({{"{qk_norm: {kind: l2, weight: none}, scale: {kind: constant, value: 1}}", true},
+                                         {"{qk_norm: {kind: l2, weight: none}, scale: {kind: constant, value: 2}}", true},
+                                         {"{qk_norm: {kind: rmsnorm, weight: none}}", false},
+                                         {"{qk_norm: {kind: rmsnorm}}", false},
+                                         {"{preset: henry2020, scale: {init: 1}}", false},
+                                         {"{preset: henry2020, scale: {init: 1, per_head: true}}", false},
+                                         {"{preset: swinv2, scale: {init: 1}}", false}}));
   INFO(settings);
   Run run(loaded({"model.attention=" + settings, "steps=150", "optimizer.lr=0.01"}), {});
   double largest = 0, share = 0;
@@ -237,7 +237,8 @@ TEST_CASE("settings that drawn data cannot honour are errors", "[unit]") {
   expect({"evaluate.batches=all"}, "\n  set a number of batches");
   expect({"epochs=2"}, "epochs: copy data have no end\n");
   expect({"epochs=2"}, "\n  set steps, tokens or time");
-  expect({"data={kind: random, batch: 8, vocabulary: 9}", "evaluate.sets=[]", "model.vocabulary=8"}, "model.vocabulary: 8 is less than the data's 9\n");
+  expect({"data={kind: random, batch: 8, vocabulary: 9}", "evaluate.sets=[]", "model.vocabulary=8"},
+         "model.vocabulary: 8 is less than the data's 9\n");
   expect({"data={kind: random, batch: 8}"}, "\n  write random: samples of this set's own");
   expect({"data={kind: tokens, batch: 8}", "evaluate.sets=[]"}, "data.train: no training data is named");
   expect({"model={kind: vit}"}, "data.kind: a vision transformer reads images");

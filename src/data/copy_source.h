@@ -25,8 +25,10 @@ struct CopyData {
 template <class V>
 void describe(V& v, CopyData& c) {
   v.field("batch", c.batch, help("Samples of one optimiser step over the whole world.").unit("samples").at_least(1).at_most(1e9));
-  v.field("symbols", c.symbols, help("How many symbols strings are made of; the separator is one token more.").at_least(1).at_most(1e9));
-  v.field("length", c.length, help("Symbols of the string that is copied; model.context is twice that.").unit("tokens").at_least(1).at_most(5e6));
+  v.field("symbols", c.symbols,
+          help("How many symbols strings are made of; the separator is one token more.").at_least(1).at_most(1e9));
+  v.field("length", c.length,
+          help("Symbols of the string that is copied; model.context is twice that.").unit("tokens").at_least(1).at_most(5e6));
 }
 
 class CopySource {

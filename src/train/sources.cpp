@@ -81,7 +81,8 @@ FixedSet open_fixed(const EvaluationSet& of, const RandomData& data, const RunCo
 }  // namespace
 
 Source open_source(RunConfig& config, const Progress& progress) {
-  return std::visit([&](const auto& data) { return open(data, config.model, static_cast<uint64_t>(config.seed), progress); }, config.data);
+  return std::visit([&](const auto& data) { return open(data, config.model, static_cast<uint64_t>(config.seed), progress); },
+                    config.data);
 }
 
 Labels labels_of(const Source& source) {

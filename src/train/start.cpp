@@ -51,6 +51,13 @@ std::string ends_text(const ModelConfig& model) {
   return std::visit([](const auto& m) { return ends_text(m); }, model);
 }
 
+std::string data_text(const Run& run) {
+  if (train_path(run.config.data) == nullptr) return "drawn, not read: " + kind_of(run.config.data);
+  const DataFacts data = facts_of(run.source);
+  return cat(human_count(static_cast<double>(data.count)), " ", data.items, ", an epoch is ",
+             human_count(static_cast<double>(epoch_samples(run.source)) / static_cast<double>(run.batch)), " steps");
+}
+
 std::string step_text(const Run& run) {
   if (run.batch == run.items_per_step()) return cat(run.batch, " ", run.items());
   return cat(run.batch, " x ", run.items_per_step() / run.batch, " = ", run.items_per_step(), " ", run.items());
@@ -96,7 +103,6 @@ std::vector<std::string> start_block(const Run& run, int threads, double peak_fl
   std::vector<std::string> groups;
   for (const ParameterGroup& group : run.optimizer.groups()) groups.push_back(group_text(group));
   const double step_flops = flops_per_sample(run.config.model) * static_cast<double>(run.batch);
-  const DataFacts data = facts_of(run.source);
   std::vector<std::string> lines{
       cat("device      cpu, ", threads, threads == 1 ? " thread" : " threads", ", ", human_count(peak_flops), "FLOP/s in a probe"),
       "libtorch    " + libtorch_description(),
@@ -106,8 +112,7 @@ std::vector<std::string> start_block(const Run& run, int threads, double peak_fl
       "attention   " + attention_text(run),
       "groups      " + join(groups, "\n            "),
       cat("step        ", step_text(run), ", ", human_count(step_flops), "FLOP"),
-      cat("data        ", human_count(static_cast<double>(data.count)), " ", data.items, ", an epoch is ",
-          human_count(static_cast<double>(epoch_samples(run.source)) / static_cast<double>(run.batch)), " steps")};
+      "data        " + data_text(run)};
   if (run.steps > 0) {
     const double at_best = step_flops / peak_flops * static_cast<double>(run.steps);
     lines.push_back(cat("plan        ", run.steps, " steps, not under ", human_seconds(at_best), " at the probe's rate"));

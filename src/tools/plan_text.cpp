@@ -64,7 +64,7 @@ std::string text_of(const Plan& plan) {
   const bool frozen = plan.trained < plan.parameters;
   std::string text = line("parameters", cat(count(plan.parameters), frozen ? cat(", of which ", count(plan.trained), " are trained") : ""));
   for (const auto& [part, elements] : plan.parts) text += entry(part, count(elements));
-  text += line("compute", cat(human_count(plan.flops_per_item), "FLOP a ", plan.item, ", ", human_count(plan.flops_per_step), "FLOP a step"));
+  text += line("compute", cat(human_count(plan.flops_per_item), plan.item == "image" ? "FLOP an " : "FLOP a ", plan.item, ", ", human_count(plan.flops_per_step), "FLOP a step"));
   text += run_text(plan);
   text += line("checkpoint", cat(human_bytes(plan.weights_on_disk + plan.moments_on_disk), " each: weights ",
                                  human_bytes(plan.weights_on_disk), ", moments ", human_bytes(plan.moments_on_disk)));

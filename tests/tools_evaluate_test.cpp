@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
+#include "config/load.h"
 #include "tools/evaluate.h"
 #include "train/session.h"
 #include "train_support.h"
@@ -138,6 +139,23 @@ TEST_CASE("a dump of text has the attention of a causal model", "[unit]") {
   REQUIRE(attention.sizes() == at::IntArrayRef({1, 2, 2, 16, 16}));
   CHECK(at::equal(attention, attention.tril()));
   CHECK(chosen.shape("tokens") == std::vector<int64_t>{1, 16});
+}
+
+TEST_CASE("data that are drawn have neither a path nor an end", "[unit]") {
+  const testing::TemporaryFolder folder;
+  std::vector<config::Override> overrides;
+  for (const char* setting : {"steps=2", "data.batch=4", "data.length=4", "model.context=8", "evaluate.batches=2"}) overrides.push_back({setting, false});
+  const std::string file = std::string(QUELL_SOURCE) + "/configs/lab/copy_rmsnorm.yaml";
+  const std::string run = trained(config::load<RunConfig>(config::Source::from_file(file, overrides)), folder / "run");
+  CHECK(to_json(evaluate_run({.run = run}).at(0)).contains("exact_match"));
+  CHECK_THROWS_WITH(evaluate_run({.run = run, .batches = 0}), Catch::EndsWith("copy data have no end; say how many with --batches N"));
+  CHECK_THROWS_WITH(evaluate_run({.run = run, .data = {"data/kjv"}}), Catch::Contains("are drawn, not read"));
+}
+
+TEST_CASE("two sets do not write one dump", "[unit]") {
+  const testing::TinyImages images;
+  const std::string run = trained(testing::tiny_vision(images), images.folder() / "run"), out = images.folder() / "dump";
+  CHECK_THROWS_WITH(evaluate_run({.run = run, .data = {images.test(), images.test()}, .dump = out}), Catch::Contains("gives no file name of its own"));
 }
 
 TEST_CASE("what cannot be evaluated says why", "[unit]") {

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "base/text.h"
+
 namespace quell {
 namespace {
 
@@ -21,7 +23,21 @@ DataFacts facts(const FixedRandom& set) { return {RandomData::kind_name, "", "sa
 template <class Config>
 constexpr bool is_read = requires(const Config& config) { config.train; };
 
+std::string text_of(const std::string& path, const BrokenImages& broken) {
+  if (broken.count() == 0) return "";
+  return cat(path, ": ", broken.count(), " samples were left out as broken (data.on_broken: skip); the first: ", broken.first());
+}
+
 }  // namespace
+
+std::string broken_text(const Source& source) {
+  const auto* images = std::get_if<ImageSource>(&source);
+  return images == nullptr ? "" : text_of(images->set().path(), images->broken());
+}
+std::string broken_text(const FixedSet& set) {
+  const auto* images = std::get_if<FixedImages>(&set);
+  return images == nullptr ? "" : text_of(images->set().path(), images->broken());
+}
 
 const std::string* train_path(const DataConfig& config) {
   return std::visit(

@@ -28,6 +28,10 @@ using FixedSet = std::variant<FixedTokens, FixedImages, FixedCopies, FixedRandom
 HostBatch read(const FixedSet& set, int64_t first, int64_t count);
 int64_t samples_of(const FixedSet& set);
 
+// How many broken images were left out, with what was wrong with the first; "" where none was.
+std::string broken_text(const Source& source);
+std::string broken_text(const FixedSet& set);
+
 // What is recorded of data in a run's folder, and shown at its start.
 struct DataFacts {
   std::string path, digest;  // of drawn data: the kind, and ""

@@ -53,6 +53,9 @@ void check(Problems& problems, const VitConfig& c) {
   if (c.pool.qk_norm && c.pool.kind != PoolKind::attention) {
     problems.add("pool.qk_norm", cat("pool.kind ", name_of(c.pool.kind), " has no query"), "set it to false, or pool.kind to attention");
   }
+  if (c.pool.qk_norm && c.attention.qk_norm.kind == NormKind::none) {
+    problems.add("pool.qk_norm", "model.attention.qk_norm.kind is none, so there is no norm to use", "set it to false, or choose a qk_norm");
+  }
   check_no_order(problems, c.attention, c.position, "attention.");
   for (const auto& [name, variant] : c.variants) check_no_order(problems, variant.attention, variant.position, "variants." + name + ".");
 }

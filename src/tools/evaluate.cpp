@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -14,11 +15,36 @@
 namespace quell {
 namespace {
 
+// A set that was named by its path is called by that path's last part.
+std::string file_name(const std::string& set) { return set.substr(set.rfind('/') + 1); }
+
 // Evaluated sets and their paths.
 struct Sets {
   std::vector<EvaluationData> data;
   std::vector<std::string> paths;
 };
+
+// Data that are drawn have no path and no end.
+void check_drawn(const RunConfig& config, const EvaluateOptions& options, const std::vector<EvaluationSet>& wanted) {
+  if (train_path(config.data) != nullptr) return;
+  const std::string kind = kind_of(config.data);
+  for (const EvaluationSet& set : wanted) {
+    if (set.data != kind) throw UsageError(cat("--data: ", set.data, ": ", kind, " data are drawn, not read; leave it out, or write ", kind));
+  }
+  if (options.batches.value_or(config.evaluate.batches.value_or(0)) == 0) {
+    throw UsageError(cat(options.run, ": ", kind, " data have no end; say how many with --batches N"));
+  }
+}
+
+// What the files of a dump are called after; two sets must not write the same.
+void check_names(const std::vector<EvaluationSet>& wanted) {
+  std::set<std::string> names;
+  for (const EvaluationSet& set : wanted) {
+    if (file_name(set.name).empty() || !names.insert(file_name(set.name)).second) {
+      throw UsageError(cat("--dump: \"", set.name, "\" gives no file name of its own; evaluate it in another call"));
+    }
+  }
+}
 
 Sets open_sets(const RunConfig& config, const EvaluateOptions& options, const Labels& labels) {
   std::vector<EvaluationSet> wanted = config.evaluate.sets;
@@ -26,6 +52,8 @@ Sets open_sets(const RunConfig& config, const EvaluateOptions& options, const La
     wanted.clear();
     for (const std::string& path : options.data) wanted.push_back({path, path});
   }
+  check_drawn(config, options, wanted);
+  if (!options.dump.empty()) check_names(wanted);
   if (wanted.empty()) throw UsageError(options.run + ": its configuration names no evaluation set; give one with --data");
   const int64_t batches = options.batches.value_or(config.evaluate.batches.value_or(0));
   Sets sets;
@@ -45,7 +73,7 @@ class ByteCount {
   void add(const at::Tensor& targets) {
     const at::Tensor flat = targets.contiguous();
     const int64_t* const id = flat.const_data_ptr<int64_t>();
-    for (int64_t i = 0; i < flat.numel(); ++i) total_ += id[i] < 0 ? 0 : bytes_.at(static_cast<size_t>(id[i]));
+    for (int64_t i = 0; i < flat.numel(); ++i) total_ += id[i] < 0 ? 0 : (static_cast<size_t>(id[i]) < bytes_.size() ? bytes_[static_cast<size_t>(id[i])] : 0);
   }
   int64_t total() const { return total_; }
 
@@ -62,11 +90,10 @@ void add_confusion(std::vector<std::vector<int64_t>>& confusion, const at::Tenso
   }
 }
 
-// DIR/<set>.predictions.safetensors and, of chosen samples, DIR/<set>.samples.safetensors. A set that was named by its path is called
-// by that path's last part.
+// DIR/<set>.predictions.safetensors and, of chosen samples, DIR/<set>.samples.safetensors.
 void dump(const EvaluateOptions& options, const RunConfig& config, const Objective& objective, const EvaluationData& set,
           const Predictions& predictions) {
-  const std::string start = options.dump + "/" + set.name.substr(set.name.rfind('/') + 1);
+  const std::string start = options.dump + "/" + file_name(set.name);
   predictions.write(start + ".predictions.safetensors");
   if (!options.samples.empty()) dump_samples(start + ".samples.safetensors", config, objective, set, options.samples);
 }

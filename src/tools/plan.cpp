@@ -20,8 +20,10 @@ namespace {
 
 int64_t stated_outputs(const RunConfig& config) {
   const auto* vit = std::get_if<VitConfig>(&config.model);
-  const Optional<int64_t> outputs = vit != nullptr ? vit->classes : std::get<DecoderConfig>(config.model).vocabulary;
+  Optional<int64_t> outputs = vit != nullptr ? vit->classes : std::get<DecoderConfig>(config.model).vocabulary;
   const char* key = vit != nullptr ? "model.classes" : "model.vocabulary";
+  if (const auto* copy = std::get_if<CopyData>(&config.data); copy && !outputs) outputs = copy->vocabulary();
+  if (const auto* random = std::get_if<RandomData>(&config.data); random && !outputs) outputs = random->vocabulary;
   if (!outputs) {
     throw UsageError(cat(key, ": left to the data, which a plan does not open; state it in the run file or add ", key, "=N"));
   }
@@ -134,7 +136,7 @@ Plan make_plan(const RunConfig& given, const PlanOptions& options) {
   const PlannedParameters parameters(given, outputs);
   count_parts(plan, parameters.list);
   count_run(plan, given);
-  const double per_sample = flops_per_sample(given.model);
+  const double per_sample = flops_per_sample(parameters.model);
   plan.item = std::holds_alternative<VitConfig>(given.model) ? "image" : "token";
   plan.flops_per_step = per_sample * static_cast<double>(plan.batch);
   plan.flops_per_item = plan.flops_per_step / static_cast<double>(plan.items_per_step);

@@ -34,6 +34,10 @@ void check_plan(Problems& problems, const RunConfig& c) {
   }
 }
 
+const char* data_advice(const DataConfig& data) {
+  return std::holds_alternative<ImageData>(data) ? "a folder of classes, or an IDX pair" : "a folder written by `quell data prepare`";
+}
+
 void check_sets(Problems& problems, const RunConfig& run) {
   const EvaluateConfig& c = run.evaluate;
   const std::string kind = kind_of(run.data);
@@ -49,12 +53,14 @@ void check_sets(Problems& problems, const RunConfig& run) {
     if (drawn && c.sets[i].data != kind) {
       problems.add(key + ".data", cat(kind, " data are drawn, not read"), cat("write ", kind, ": samples of this set's own"));
     }
-    if (!drawn && c.sets[i].data.empty()) problems.add(key + ".data", "no data is named", "a folder written by `quell data prepare`");
+    if (!drawn && c.sets[i].data.empty()) problems.add(key + ".data", "no data is named", data_advice(run.data));
+    if (c.sets[i].name == "train") problems.add(key + ".name", "the run's folder calls its training data train", "choose another name");
   }
 }
 
 // kernels: fused is an error where some layer's attention has no fused kernel.
 void check_kernels(Problems& problems, const RunConfig& c) {
+  if (c.loss.kind == LossKind::sigmoid) problems.add("kernels", "no fused kernel has loss.kind sigmoid", "set kernels to auto or reference");
   const TransformerConfig& model = transformer(c.model);
   for (int64_t layer = 0; layer < model.layers; ++layer) {
     std::string reason;
@@ -126,8 +132,7 @@ void check(Problems& problems, const RunConfig& c) {
   }
   if (!std::regex_match(c.device, device)) problems.add("device", cat("\"", c.device, "\" is no device"), "allowed: auto, cpu, cuda:N");
   if (const std::string* path = train_path(c.data); path != nullptr && path->empty()) {
-    const bool images = std::holds_alternative<ImageData>(c.data);
-    problems.add("data.train", "no training data is named", images ? "a folder of classes, or an IDX pair" : "a folder written by `quell data prepare`");
+    problems.add("data.train", "no training data is named", data_advice(c.data));
   }
   const int64_t batch = batch_of(c.data);
   if (batch % c.micro_batches != 0) {

@@ -45,12 +45,16 @@ TapedModel taped(const RunConfig& config, const PlannedParameters& parameters) {
   return model;
 }
 
-// Samples as they come from the data: a step holds all of its own, and as many again are prefetched twice.
+// Samples as they come from the data: a step holds all of its own, and those of two more are prefetched, with a micro-batch for each
+// further decoding thread.
 double batch_bytes(const RunConfig& config) {
   const auto samples = static_cast<double>(batch_of(config.data));
   const auto index = static_cast<double>(sizeof(int64_t));
   if (const auto* vit = std::get_if<VitConfig>(&config.model)) {
-    return 3 * samples * (static_cast<double>(vit->channels * vit->image * vit->image) * sizeof(float) + 2 * index);
+    const auto* images = std::get_if<ImageData>(&config.data);
+    const auto threads = static_cast<double>(images != nullptr ? images->decode_threads : 1);
+    const double held = 3 * samples + (threads - 1) * samples / static_cast<double>(config.micro_batches);
+    return held * (static_cast<double>(vit->channels * vit->image * vit->image) * sizeof(float) + 2 * index);
   }
   const auto* tokens = std::get_if<TokenData>(&config.data);
   const bool documents = tokens != nullptr && !tokens->cross_documents;

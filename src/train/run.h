@@ -36,6 +36,7 @@ int64_t planned_steps(const RunConfig& config, int64_t epoch_samples);
 
 struct Run {
   Run(RunConfig resolved, const RunOptions& options);
+  Run(Run&&) = delete;  // its parts refer to each other
 
   RunConfig config;  // vocabulary or classes, and steps, filled in
   World world;

@@ -15,9 +15,23 @@ namespace quell {
 namespace {
 
 Progress scanning() {
-  return {[](const std::string& what, uint64_t done, uint64_t total) {
-    log::info(cat(what, ": ", human_bytes(static_cast<double>(done)), " of ", human_bytes(static_cast<double>(total))));
-  }};
+  Progress progress;
+  progress.report = [](const std::string& what, uint64_t done, uint64_t total) {
+    const bool classes = what.starts_with("listing ");  // what is scanned else is counted in bytes
+    log::info(classes ? cat(what, ": ", done, " of ", total, " classes")
+                      : cat(what, ": ", human_bytes(static_cast<double>(done)), " of ", human_bytes(static_cast<double>(total))));
+  };
+  progress.on_note = [](const std::string& line) { log::warn(line); };
+  return progress;
+}
+
+// Samples that were skipped are not passed over in silence.
+void warn_of_broken(const Run& run) {
+  std::vector<std::string> texts{broken_text(run.source)};
+  for (const EvaluationData& set : run.evaluations) texts.push_back(broken_text(set.data));
+  for (const std::string& text : texts) {
+    if (!text.empty()) log::warn(text);
+  }
 }
 
 int dry_run(Run& run) {
@@ -82,6 +96,7 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
   } catch (const DataError& problem) {  // a token that no window had reached before
     throw DataError(cat(problem.what(), "; ", keep_weights(run, folder)));
   }
+  warn_of_broken(run);
   return finish(run, folder, result);
 }
 

@@ -46,6 +46,7 @@ void require_same_classes(const ImageSet& set, const Labels& labels) {
   if (ours.empty()) return;  // not known
   for (size_t i = 0; i < set.class_names().size(); ++i) {
     if (i < ours.size() && ours[i] == set.class_names()[i]) continue;
+    if (i >= ours.size() && set.class_names()[i] == std::to_string(i)) continue;  // a number that training did not meet
     throw DataError(cat(set.path(), ": its class ", i, " is ", set.class_names()[i], ", but that of ", labels.from, " is ",
                         i < ours.size() ? ours[i] : "not there", "; both need the same classes"));
   }

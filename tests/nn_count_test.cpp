@@ -35,7 +35,7 @@ void describe(V& v, Shipped& s) {
 }
 
 // The `model` section of a file in configs/, cut out as text.
-DecoderConfig model_of(const std::string& file) {
+ModelConfig model_of(const std::string& file) {
   std::ifstream in(std::string(QUELL_SOURCE) + "/configs/" + file);
   std::string text, line;
   bool inside = false;
@@ -43,7 +43,7 @@ DecoderConfig model_of(const std::string& file) {
     if (!line.empty() && line[0] != ' ' && line[0] != '#') inside = line.starts_with("model:");
     if (inside) text += line + "\n";
   }
-  return std::get<DecoderConfig>(config::load<Shipped>(config::Source::from_text(text, file)).model);
+  return config::load<Shipped>(config::Source::from_text(text, file)).model;
 }
 
 }  // namespace
@@ -109,6 +109,9 @@ TEST_CASE("the shipped configurations have the published numbers of parameters",
   CHECK(count_parameters(model_of("qwen3_0.6b.yaml")) == 596'049'920);
   CHECK(count_parameters(model_of("olmo2_1b.yaml")) == 1'484'916'736);
   CHECK(count_parameters(model_of("gemma3_1b.yaml")) == 999'885'952);
+  // timm's models have a position for the class token too, which here is part of that token, and no QK-norm: 12 x 2 x (64 + 64).
+  CHECK(count_parameters(model_of("vit_s16.yaml")) == 22'050'664 - 384 + 3'072);
+  CHECK(count_parameters(model_of("vit_b16.yaml")) == 86'567'656 - 768 + 3'072);
 }
 
 TEST_CASE("FLOPs of a sample are six a token and weight in products, plus attention over the visible keys", "[unit]") {

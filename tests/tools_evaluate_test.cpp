@@ -127,7 +127,8 @@ TEST_CASE("a dump holds each target's prediction, and the attention of the sampl
   const at::Tensor attention = chosen.read("attention");
   REQUIRE(attention.sizes() == at::IntArrayRef({2, 2, 2, 9, 9}));  // samples, layers, heads, patches
   CHECK(at::allclose(attention.sum(-1), at::ones({2, 2, 2, 9}), 0, 9 * std::ldexp(1.0, -23)));
-  CHECK_THROWS_WITH(evaluate_run({.run = run, .dump = out, .samples = {32}}), Catch::Contains("32 is not among the 32 samples"));
+  CHECK_THROWS_WITH(evaluate_run({.run = run, .dump = out}), Catch::EndsWith("test.predictions.safetensors exists already; choose another folder"));
+  CHECK_THROWS_WITH(evaluate_run({.run = run, .dump = out + "2", .samples = {32}}), Catch::Contains("32 is not among the 32 samples"));
 }
 
 TEST_CASE("a dump of text has the attention of a causal model", "[unit]") {

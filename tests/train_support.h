@@ -62,22 +62,21 @@ class TinyImages {
   TemporaryFolder folder_;
 };
 
-inline RunConfig tiny_vision(const TinyImages& images) {
-  RunConfig config;
-  config.name = "tiny_vision";
-  config.steps = 4;
-  VitConfig model;
-  model.image = 12;
-  model.channels = 1;
-  model.patch = 4;
+// Four steps of eight samples; `model` becomes two layers of width 32.
+template <class Model>
+RunConfig tiny_run(const std::string& name, Model model, const DataConfig& data, const EvaluationSet& set) {
   model.width = 32;
   model.layers = 2;
   model.heads = 2;
   model.mlp.width = 48;
-  model.init.head = InitHead::as_matrix;
+  model.init.head = InitHead::as_matrix;  // a zero head would make the first step's gradients of everything else zero
+  RunConfig config;
+  config.name = name;
+  config.steps = 4;
   config.model = model;
-  config.data = ImageData{.train = images.train(), .batch = 8};
-  config.evaluate.sets = {{"test", images.test()}};
+  config.data = data;
+  batch_of(config.data) = 8;
+  config.evaluate.sets = {set};
   config.evaluate.every = 0;
   config.evaluate.batches = 2;
   config.optimizer.lr = 1e-2;
@@ -85,25 +84,18 @@ inline RunConfig tiny_vision(const TinyImages& images) {
   return config;
 }
 
+inline RunConfig tiny_vision(const TinyImages& images) {
+  VitConfig model;
+  model.image = 12;
+  model.channels = 1;
+  model.patch = 4;
+  return tiny_run("tiny_vision", model, ImageData{.train = images.train()}, {"test", images.test()});
+}
+
 inline RunConfig tiny_config(const TinyText& text) {
-  RunConfig config;
-  config.name = "tiny";
-  config.steps = 4;
   DecoderConfig model;
   model.context = 16;
-  model.width = 32;
-  model.layers = 2;
-  model.heads = 2;
-  model.mlp.width = 48;
-  model.init.head = InitHead::as_matrix;  // a zero head would make the first step's gradients of everything else zero
-  config.model = model;
-  config.data = TokenData{.train = text.train(), .batch = 8};
-  config.evaluate.sets = {{"valid", text.valid()}};
-  config.evaluate.every = 0;
-  config.evaluate.batches = 2;
-  config.optimizer.lr = 1e-2;
-  config.report.every = 1;
-  return config;
+  return tiny_run("tiny", model, TokenData{.train = text.train()}, {"valid", text.valid()});
 }
 
 inline DecoderConfig& model_of(RunConfig& config) { return std::get<DecoderConfig>(config.model); }

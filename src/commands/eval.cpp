@@ -1,6 +1,7 @@
 // quell eval RUN [--data PATH...]
 #include "commands/commands.h"
 #include "tools/evaluate.h"
+#include "train/session.h"
 
 #include <iostream>
 #include <memory>
@@ -29,6 +30,7 @@ void add_eval(CLI::App& program, Action& chosen) {
   command->callback([args, &chosen] {
     chosen = [args] {
       if (args->all) args->options.batches = 0;
+      args->options.progress = scanning();
       for (const SetReport& report : evaluate_run(args->options)) {
         std::cout << (args->json ? to_json(report).dump() + "\n" : to_text(report)) << std::flush;
       }

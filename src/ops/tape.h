@@ -80,7 +80,7 @@ Sized rotate(Tape& tape, const Sized& x);
 Sized activate(Tape& tape, const Sized& x, MlpKind kind);
 Sized gated(Tape& tape, const Sized& gate, const Sized& up, MlpKind kind);
 Sized output_logits(Tape& tape, const Sized& x, double width, double vocabulary, bool trained);
-Sized output_loss(Tape& tape, const Sized& logits, double rows, bool sigmoid, bool softcap, bool top5);
+Sized output_loss(Tape& tape, const Sized& logits, double rows, bool sigmoid, bool softcap);
 // x times a learned factor in the exact type, rounded back.
 Sized scaled(Tape& tape, const Sized& x);
 // x times a mask; `per_sample`: one number a sample.

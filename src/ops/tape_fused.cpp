@@ -83,7 +83,7 @@ Sized output_logits(Tape& tape, const Sized& x, double width, double vocabulary,
                      });
 }
 
-Sized output_loss(Tape& tape, const Sized& logits, double rows, bool sigmoid, bool softcap, bool top5) {
+Sized output_loss(Tape& tape, const Sized& logits, double rows, bool sigmoid, bool softcap) {
   Sized loss;
   if (tape.options().twins || sigmoid) {
     loss = twins::output_loss(tape, logits, softcap);
@@ -94,7 +94,6 @@ Sized output_loss(Tape& tape, const Sized& logits, double rows, bool sigmoid, bo
       return Tape::Gradients{saved};
     });
   }
-  if (top5) tape.make(logits.count);  // one truth value a logit, for the count of those that exceed the target's
   return loss;
 }
 

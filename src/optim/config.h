@@ -86,11 +86,11 @@ struct GroupsConfig {
 template <class V>
 void describe(V& v, GroupsConfig& c) {
   v.field("matrix", c.matrix, help("Weights of linear maps inside blocks."));
-  v.field("embedding", c.embedding, help("Token and position embeddings, also a tied one."));
-  v.field("output", c.output, help("An untied output matrix."));
+  v.field("embedding", c.embedding, help("Token and position embeddings, also a tied one; class token, registers and the pool's query."));
+  v.field("output", c.output, help("An untied output matrix, or the classifier."));
   v.field("norm_weight", c.norm_weight, help("Weights of norms other than QK-norm."));
   v.field("qk_norm_weight", c.qk_norm_weight, help("Weights of QK-norm."));
-  v.field("scale", c.scale, help("Learned attention scales."));
+  v.field("scale", c.scale, help("Learned attention scales, and LayerScale."));
   v.field("bias", c.bias, help("Biases."));
 }
 

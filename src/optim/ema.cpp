@@ -1,16 +1,19 @@
 #include "optim/ema.h"
 
-#include <algorithm>
-
 namespace quell {
 
-Ema::Ema(Arena& arena, double decay) : arena_(arena), decay_(decay), average_(arena.values().detach().clone()) {}
+Ema::Ema(Arena& arena, double decay)
+    : arena_(arena),
+      decay_(decay),
+      average_(arena.values().detach().clone()),
+      updates_(at::zeros({}, average_.options().dtype(at::kDouble))) {}
 
-void Ema::follow(int64_t update, const at::Tensor& bad) {
+void Ema::follow(const at::Tensor& bad) {
   at::NoGradGuard no_gradients;
-  const auto t = static_cast<double>(update);
-  const double weight = 1 - std::min(decay_, (1 + t) / (10 + t));
-  average_.lerp_(arena_.values(), bad.logical_not().to(average_.scalar_type()) * weight);
+  const at::Tensor good = bad.logical_not().to(at::kDouble);
+  updates_ += good;
+  const at::Tensor weight = 1 - ((updates_ + 1) / (updates_ + 10)).clamp_max(decay_);
+  average_.lerp_(arena_.values(), (good * weight).to(average_.scalar_type()));
 }
 
 void Ema::swap() {

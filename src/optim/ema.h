@@ -4,8 +4,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
-
 #include "tensors/arena.h"
 
 namespace quell {
@@ -14,8 +12,8 @@ class Ema {
  public:
   Ema(Arena& arena, double decay);  // begins as the values are
 
-  // After update number `update` (from 1); where `bad` (bool scalar tensor) holds, nothing changes.
-  void follow(int64_t update, const at::Tensor& bad);
+  // After each update; where `bad` (bool scalar tensor) holds, nothing changes and nothing is counted.
+  void follow(const at::Tensor& bad);
 
   // While it lives, the arena's values are the average, and the average holds what the values were.
   class Instead {
@@ -35,6 +33,7 @@ class Ema {
   Arena& arena_;
   double decay_;
   at::Tensor average_;
+  at::Tensor updates_;  // fp64 scalar on the device, since a bad step is known only there
 };
 
 }  // namespace quell

@@ -15,53 +15,47 @@
 namespace quell {
 namespace {
 
+constexpr const char *predictions_end = ".predictions.safetensors", *samples_end = ".samples.safetensors";
+
 // A set that was named by its path is called by that path's last part.
 std::string file_name(const std::string& set) { return set.substr(set.rfind('/') + 1); }
 
-// Evaluated sets and their paths.
-struct Sets {
-  std::vector<EvaluationData> data;
-  std::vector<std::string> paths;
-};
-
 // Data that are drawn have no path and no end.
-void check_drawn(const RunConfig& config, const EvaluateOptions& options, const std::vector<EvaluationSet>& wanted) {
+void check_drawn(const RunConfig& config, const std::string& run) {
   if (train_path(config.data) != nullptr) return;
   const std::string kind = kind_of(config.data);
-  for (const EvaluationSet& set : wanted) {
+  for (const EvaluationSet& set : config.evaluate.sets) {
     if (set.data != kind) throw UsageError(cat("--data: ", set.data, ": ", kind, " data are drawn, not read; leave it out, or write ", kind));
   }
-  if (options.batches.value_or(config.evaluate.batches.value_or(0)) == 0) {
-    throw UsageError(cat(options.run, ": ", kind, " data have no end; say how many with --batches N"));
-  }
+  if (!config.evaluate.batches) throw UsageError(cat(run, ": ", kind, " data have no end; say how many with --batches N"));
 }
 
-// What the files of a dump are called after; two sets must not write the same.
-void check_names(const std::vector<EvaluationSet>& wanted) {
+std::string dump_start(const EvaluateOptions& options, const std::string& set) { return options.dump + "/" + file_name(set); }
+
+// Two sets must not write the same files of a dump, and none over what is there.
+void check_dump(const EvaluateOptions& options, const std::vector<EvaluationSet>& wanted) {
   std::set<std::string> names;
   for (const EvaluationSet& set : wanted) {
     if (file_name(set.name).empty() || !names.insert(file_name(set.name)).second) {
       throw UsageError(cat("--dump: \"", set.name, "\" gives no file name of its own; evaluate it in another call"));
     }
+    for (const char* kind : {predictions_end, samples_end}) {
+      const std::string path = dump_start(options, set.name) + kind;
+      if (files::exists(path)) throw UsageError(cat("--dump: ", path, " exists already; choose another folder"));
+    }
   }
 }
 
-Sets open_sets(const RunConfig& config, const EvaluateOptions& options, const Labels& labels) {
-  std::vector<EvaluationSet> wanted = config.evaluate.sets;
-  if (!options.data.empty()) {
-    wanted.clear();
-    for (const std::string& path : options.data) wanted.push_back({path, path});
-  }
-  check_drawn(config, options, wanted);
-  if (!options.dump.empty()) check_names(wanted);
-  if (wanted.empty()) throw UsageError(options.run + ": its configuration names no evaluation set; give one with --data");
-  const int64_t batches = options.batches.value_or(config.evaluate.batches.value_or(0));
-  Sets sets;
-  for (const EvaluationSet& set : wanted) {
-    sets.data.push_back({set.name, open_set(config, set, batches * batch_of(config.data), labels, options.progress)});
-    sets.paths.push_back(set.data);
-  }
-  return sets;
+// The run's configuration with the sets that are asked for.
+RunConfig with_sets(RunConfig config, const EvaluateOptions& options) {
+  EvaluateConfig& evaluate = config.evaluate;
+  if (!options.data.empty()) evaluate.sets.clear();
+  for (const std::string& path : options.data) evaluate.sets.push_back({path, path});
+  if (evaluate.sets.empty()) throw UsageError(options.run + ": its configuration names no evaluation set; give one with --data");
+  if (options.batches) evaluate.batches = *options.batches > 0 ? Optional<int64_t>(*options.batches) : std::nullopt;
+  check_drawn(config, options.run);
+  if (!options.dump.empty()) check_dump(options, evaluate.sets);
+  return config;
 }
 
 // Bytes of the text of all scored targets.
@@ -73,7 +67,8 @@ class ByteCount {
   void add(const at::Tensor& targets) {
     const at::Tensor flat = targets.contiguous();
     const int64_t* const id = flat.const_data_ptr<int64_t>();
-    for (int64_t i = 0; i < flat.numel(); ++i) total_ += id[i] < 0 ? 0 : (static_cast<size_t>(id[i]) < bytes_.size() ? bytes_[static_cast<size_t>(id[i])] : 0);
+    const auto known = static_cast<int64_t>(bytes_.size());  // a raw file may hold ids that the vocabulary has no text for
+    for (int64_t i = 0; i < flat.numel(); ++i) total_ += id[i] >= 0 && id[i] < known ? bytes_[static_cast<size_t>(id[i])] : 0;
   }
   int64_t total() const { return total_; }
 
@@ -93,9 +88,9 @@ void add_confusion(std::vector<std::vector<int64_t>>& confusion, const at::Tenso
 // DIR/<set>.predictions.safetensors and, of chosen samples, DIR/<set>.samples.safetensors.
 void dump(const EvaluateOptions& options, const RunConfig& config, const Objective& objective, const EvaluationData& set,
           const Predictions& predictions) {
-  const std::string start = options.dump + "/" + file_name(set.name);
-  predictions.write(start + ".predictions.safetensors");
-  if (!options.samples.empty()) dump_samples(start + ".samples.safetensors", config, objective, set, options.samples);
+  const std::string start = dump_start(options, set.name);
+  predictions.write(start + predictions_end);
+  if (!options.samples.empty()) dump_samples(start + samples_end, config, objective, set, options.samples);
 }
 
 SetReport evaluate_one(const RunConfig& config, const Objective& objective, const EvaluationData& set, const std::string& path,
@@ -118,6 +113,7 @@ SetReport evaluate_one(const RunConfig& config, const Objective& objective, cons
     if (!options.dump.empty()) predictions.add(batch, logits_NV);
   });
   if (!options.dump.empty()) dump(options, config, objective, set, predictions);
+  report.broken = broken_text(set.data);
   const LossTotals& totals = report.evaluation.totals;
   if (bytes && bytes->total() > 0) {
     report.bits_per_byte = totals.cross_entropy() * totals.targets() / (std::numbers::ln2 * static_cast<double>(bytes->total()));
@@ -131,11 +127,12 @@ std::vector<SetReport> evaluate_run(const EvaluateOptions& options) {
   RunConfig config = config_of_run(options.run);
   const std::string weights = options.ema ? require_file(options.run, "ema.safetensors", "moving average: `ema` was none")
                                           : require_file(options.run, "weights.safetensors", "weights: the run has not ended");
-  if (!options.dump.empty()) files::make_folders(options.dump);
+  config = with_sets(std::move(config), options);
   if (options.dump.empty() && !options.samples.empty()) throw UsageError("--samples: says what --dump writes; give --dump DIR too");
   if (options.threads) config.threads = options.threads;
   const Labels labels = labels_of_run(options.run);
-  const Sets sets = open_sets(config, options, labels);
+  const std::vector<EvaluationData> sets = open_evaluations(config, labels, options.progress);
+  if (!options.dump.empty()) files::make_folders(options.dump);
   prepare_process(config);
 
   ParameterList parameters;
@@ -144,7 +141,9 @@ std::vector<SetReport> evaluate_run(const EvaluateOptions& options) {
   load_weights(weights, parameters, arena);
   const Objective objective(model, config.loss);
   std::vector<SetReport> reports;
-  for (size_t i = 0; i < sets.data.size(); ++i) reports.push_back(evaluate_one(config, objective, sets.data[i], sets.paths[i], labels, options));
+  for (size_t i = 0; i < sets.size(); ++i) {
+    reports.push_back(evaluate_one(config, objective, sets[i], config.evaluate.sets[i].data, labels, options));
+  }
   return reports;
 }
 

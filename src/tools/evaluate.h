@@ -18,7 +18,7 @@ struct EvaluateOptions {
   std::optional<int64_t> batches;  // of data.batch samples, evenly spaced; absent: as the run did; 0: all
   std::optional<int64_t> threads;  // absent: as the run had
   bool ema = false;                // the moving average, ema.safetensors
-  std::string dump;                // a folder for what dump.h writes of each set; "": none
+  std::string dump;                // a folder for what dump.h writes of each set, over nothing that is there; "": none
   std::vector<int64_t> samples;    // those whose attention is dumped
   Progress progress;               // scanning data
 };
@@ -30,12 +30,13 @@ struct SetReport {
   std::optional<double> bits_per_byte;  // of text whose vocabulary is known
   std::vector<std::string> classes;     // of images
   std::vector<std::vector<int64_t>> confusion;  // [true class][predicted class]: images
+  std::string broken;                           // of images that were left out; "": none
 };
 
 // Throws UsageError where there is nothing to evaluate, CheckpointError where the run's folder lacks something.
 std::vector<SetReport> evaluate_run(const EvaluateOptions& options);
 
 Json to_json(const SetReport& report);
-std::string to_text(const SetReport& report);  // lines of at most 80 columns
+std::string to_text(const SetReport& report);  // its table fits 80 columns
 
 }  // namespace quell

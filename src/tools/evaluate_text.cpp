@@ -85,6 +85,7 @@ Json to_json(const SetReport& report) {
     json["classes"] = report.classes;
     json["confusion"] = report.confusion;
   }
+  if (!report.broken.empty()) json["broken"] = report.broken;
   add_health(json, "", report.evaluation.health);
   return json;
 }
@@ -98,6 +99,7 @@ std::string to_text(const SetReport& report) {
   if (report.evaluation.has_exact_match) text += ", copied exactly " + significant(100 * totals.exact_match(), 4) + " %";
   if (!report.confusion.empty()) text += ", among five " + significant(100 * totals.top5(), 4) + " %";
   text += cat("\n  ", static_cast<int64_t>(totals.targets()), " targets in ", report.samples, " samples of ", report.path, "\n");
+  if (!report.broken.empty()) text += "  " + report.broken + "\n";
   if (report.confusion.empty()) return text;
   const std::string table = confusion_table(report);
   return text + "\n" + (table.find('\n') <= most_columns ? table : worst_pairs(report));

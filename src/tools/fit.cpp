@@ -71,14 +71,14 @@ Candidates precisions(Precision precision) {
 std::vector<Candidates> candidates(const RunConfig& config) {
   const TransformerConfig& model = transformer(config.model);
   const int64_t batch = batch_of(config.data);
-  std::vector<Candidates> all{listed("micro_batches", config.micro_batches, larger_divisors(batch, config.micro_batches),
-                 [](RunConfig& c, int64_t v) { c.micro_batches = v; }),
-          precisions(config.precision),
-          below("data.batch", batch, config.micro_batches, [](RunConfig& c, int64_t v) { batch_of(c.data) = v; }),
-          lengths(config.model),
-          below("model.layers", model.layers, 1, [](RunConfig& c, int64_t v) { transformer(c.model).layers = v; }),
-          below("model.width", model.width, width_step(model),
-                [](RunConfig& c, int64_t v) { transformer(c.model).width = v; })};
+  std::vector<Candidates> all{
+      listed("micro_batches", config.micro_batches, larger_divisors(batch, config.micro_batches),
+             [](RunConfig& c, int64_t v) { c.micro_batches = v; }),
+      precisions(config.precision),
+      below("data.batch", batch, config.micro_batches, [](RunConfig& c, int64_t v) { batch_of(c.data) = v; }),
+      lengths(config.model),
+      below("model.layers", model.layers, 1, [](RunConfig& c, int64_t v) { transformer(c.model).layers = v; }),
+      below("model.width", model.width, width_step(model), [](RunConfig& c, int64_t v) { transformer(c.model).width = v; })};
   // A copy's context follows from data.length and cannot change alone.
   if (std::holds_alternative<CopyData>(config.data)) std::erase_if(all, [](const Candidates& c) { return c.key == "model.context"; });
   return all;

@@ -88,7 +88,7 @@ StepMemory taped_step(const RunConfig& config, const PlannedParameters& paramete
     const double rows = images ? samples : samples * static_cast<double>(std::get<DecoderConfig>(parameters.model).context);
     const auto* decoder = std::get_if<DecoderConfig>(&parameters.model);
     const ops::Sized loss = ops::output_loss(tape, logits, rows, config.loss.kind == LossKind::sigmoid,
-                                             decoder != nullptr && decoder->output.softcap.has_value(), images);
+                                             decoder != nullptr && decoder->output.softcap.has_value());
     logits = {};
     if (loss.node >= 0) tape.backward(loss);
   }

@@ -8,7 +8,6 @@ namespace {
 ops::LossOptions options_of(const Model& model, const LossConfig& loss) {
   ops::LossOptions options{.kind = loss.kind, .label_smoothing = loss.label_smoothing, .z = loss.z, .max_z = loss.max_z};
   if (const auto* decoder = std::get_if<Decoder>(&model)) options.softcap = decoder->config().output.softcap;
-  options.top5 = std::holds_alternative<Vit>(model);
   return options;
 }
 
@@ -30,6 +29,7 @@ at::Tensor Objective::logits(const Forward& forward, const Batch& batch) const {
 ops::LossSums Objective::loss(const at::Tensor& logits_NV, const Forward& forward, const Batch& batch) const {
   ops::LossOptions options = options_;
   options.kernels = forward.kernels;
+  options.top5 = !forward.training && std::holds_alternative<Vit>(model_);  // reported of evaluations only
   if (batch.answers_BT.defined()) options.exact_rows = batch.targets_BT.size(1);
   return ops::output_loss(logits_NV, batch.targets_BT.reshape(-1), options);
 }

@@ -14,17 +14,6 @@
 namespace quell {
 namespace {
 
-Progress scanning() {
-  Progress progress;
-  progress.report = [](const std::string& what, uint64_t done, uint64_t total) {
-    const bool classes = what.starts_with("listing ");  // what is scanned else is counted in bytes
-    log::info(classes ? cat(what, ": ", done, " of ", total, " classes")
-                      : cat(what, ": ", human_bytes(static_cast<double>(done)), " of ", human_bytes(static_cast<double>(total))));
-  };
-  progress.on_note = [](const std::string& line) { log::warn(line); };
-  return progress;
-}
-
 // Samples that were skipped are not passed over in silence.
 void warn_of_broken(const Run& run) {
   std::vector<std::string> texts{broken_text(run.source)};
@@ -101,6 +90,17 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
 }
 
 }  // namespace
+
+Progress scanning() {
+  Progress progress;
+  progress.report = [](const std::string& what, uint64_t done, uint64_t total) {
+    const bool classes = what.starts_with("listing ");  // what is scanned else is counted in bytes
+    log::info(classes ? cat(what, ": ", done, " of ", total, " classes")
+                      : cat(what, ": ", human_bytes(static_cast<double>(done)), " of ", human_bytes(static_cast<double>(total))));
+  };
+  progress.on_note = [](const std::string& line) { log::warn(line); };
+  return progress;
+}
 
 int run_training(const RunConfig& config, const TrainOptions& options) {
   log::set_quiet(options.quiet);

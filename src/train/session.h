@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "train/config.h"
 
 namespace quell {
@@ -14,6 +15,9 @@ struct TrainOptions {
   int64_t overfit = 0;  // train on the first N samples
   bool quiet = false;
 };
+
+// Tells the log how far the scanning of data is, and what a person should know of them.
+Progress scanning();
 
 // The exit code: finished, or stopped on request (128 + the signal, with the weights saved).
 int run_training(const RunConfig& config, const TrainOptions& options);

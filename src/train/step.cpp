@@ -37,7 +37,7 @@ StepResult train_step(Run& run, int64_t step, HealthSums* health) {
   result.norm = run.optimizer.gradient_norm();
   result.bad = at::isfinite(result.norm).logical_and(at::isfinite(result.totals.objective_sum())).logical_not();
   run.optimizer.update(schedule_factor(run.config.optimizer.schedule, step, run.steps), result.norm, result.bad);
-  if (run.ema) run.ema->follow(step + 1, result.bad);
+  if (run.ema) run.ema->follow(result.bad);
   return result;
 }
 

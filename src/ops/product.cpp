@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t floats_that_fit = 1 << 17;  // of the weight: half of a common second cache of 1 MiB
 constexpr int64_t products_a_task = 1 << 18;  // multiply-adds that pay for waking a thread
-constexpr int64_t tile_rows = 8;              // no task cuts a tile
+constexpr int64_t tile_rows = 8;              // tasks are of whole groups of rows
 
 bool dense_rows(const at::Tensor& x) { return x.stride(1) == 1 && x.stride(0) >= x.size(1); }
 

@@ -7,9 +7,10 @@
 namespace quell::ops::QUELL_ISA {
 namespace {
 
-constexpr int64_t deep = 128, wide = 64;  // such a piece of b stays in the first cache while all rows are multiplied by it
+constexpr int64_t deep = 128, wide = 64;  // such a piece of b stays in the first cache while rows are multiplied by it
+constexpr int64_t high = 192;             // rows of c that stay in the second cache while pieces of b pass
 
-void product(const Product& p, int64_t begin, int64_t end) {
+void rows_product(const Product& p, int64_t begin, int64_t end) {
   for (int64_t k = 0; k < p.depth; k += deep) {
     const int64_t depth = p.depth - k < deep ? p.depth - k : deep;
     const Start start = k > 0 ? Start{p.c, p.c_row} : Start{p.start, p.start_row};
@@ -20,6 +21,10 @@ void product(const Product& p, int64_t begin, int64_t end) {
               {start.at == nullptr ? nullptr : start.at + begin * start.row + n, start.row});
     }
   }
+}
+
+void product(const Product& p, int64_t begin, int64_t end) {
+  for (int64_t first = begin; first < end; first += high) rows_product(p, first, end - first < high ? end : first + high);
 }
 
 void transpose(const float* from, int64_t from_row, int64_t columns, float* to, int64_t to_row, int64_t begin, int64_t end) {

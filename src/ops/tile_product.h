@@ -54,7 +54,8 @@ QUELL_INLINE void panel_product(int64_t rows, Left a, int64_t depth, const float
   };
   int64_t m = 0;
   for (; m + R <= rows; m += R) tiles(std::integral_constant<int, R>{}, m);
-  for (; m < rows; ++m) tiles(std::integral_constant<int, 1>{}, m);
+  for (; m + 2 <= rows; m += 2) tiles(std::integral_constant<int, 2>{}, m);
+  if (m < rows) tiles(std::integral_constant<int, 1>{}, m);
 }
 
 // c [rows, columns] = start + a [rows, depth] b [depth, columns]. Rows of b and c are contiguous and `columns` is a multiple of the
@@ -66,7 +67,7 @@ inline void small_product(int64_t rows, int64_t columns, int64_t depth, Left a, 
     if (start.at != nullptr) start.at += width;
   };
 #if defined(__AVX512F__)
-  for (; columns >= 4 * lanes; next(4 * lanes)) panel_product<4, 4>(rows, a, depth, b, b_row, c, c_row, start);
+  for (; columns >= 4 * lanes; next(4 * lanes)) panel_product<6, 4>(rows, a, depth, b, b_row, c, c_row, start);
   constexpr int narrow_rows = 8;
 #else
   constexpr int narrow_rows = 4;  // 16 registers

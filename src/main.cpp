@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
   quell::add_plan(program, chosen);
   quell::add_generate(program, chosen);
   quell::add_config(program, chosen);
+  quell::add_checkpoint(program, chosen);
   quell::add_data(program, chosen);
   if (argc > 1 && argv[1][0] != '-') quell::require_command(program, argv[1]);
   try {

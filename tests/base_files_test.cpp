@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/lock.h"
 #include "temporary.h"
 
 using namespace quell;

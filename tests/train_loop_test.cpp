@@ -33,9 +33,10 @@ std::vector<Json> rows_of(const std::string& path) {
 
 Trained train_into(const std::string& folder_path, const RunConfig& config) {
   Run run(config, {});
-  RunFolder folder(folder_path, run);
+  RunFolder folder(FolderLock(folder_path, false), run);
   Report report(folder, run.config, {.peak_flops = 1e9, .quiet = true});
-  Trained trained{.result = train(run, report), .rows = {}};
+  Saves saves(folder, run.config);
+  Trained trained{.result = train(run, report, saves), .rows = {}};
   trained.rows = rows_of(folder_path + "/metrics.jsonl");
   return trained;
 }
@@ -118,7 +119,7 @@ TEST_CASE("the folder of a run is never used twice", "[unit]") {
   train_into(text.folder() / "run", config);
   const std::string before = files::read(text.folder() / "run/metrics.jsonl");
   CHECK_THROWS_WITH(train_into(text.folder() / "run", config),
-                    Catch::Contains("/run: exists already, and a run never overwrites another; choose another name, or --run DIR"));
+                    Catch::Contains("/run: exists already, and a run never overwrites another; go on with it by --resume, or choose another name or --run DIR"));
   CHECK(files::read(text.folder() / "run/metrics.jsonl") == before);
 }
 
@@ -157,10 +158,11 @@ TEST_CASE("the policy stop ends at the first bad step, skip after its limit, wit
     at::NoGradGuard no_gradients;
     run.parameters.find("blocks.0.attention.q.weight")->value.fill_(std::numeric_limits<float>::infinity());
   }
-  RunFolder folder(text.folder() / "run", run);
+  RunFolder folder(FolderLock(text.folder() / "run", false), run);
   Report report(folder, run.config, {.peak_flops = 0, .quiet = true});
   const int64_t bad = config.stability.on_nonfinite == OnNonfinite::stop ? 1 : 4;  // three are left out, the fourth ends it
-  const LoopResult result = train(run, report);
+  Saves saves(folder, run.config);
+  const LoopResult result = train(run, report, saves);
   CHECK(result.ending == Ending::bad_numbers);
   CHECK(result.steps == bad - 1);
   CHECK_THAT(result.what, Catch::StartsWith(cat("step ", bad, ": the loss is nan and the gradient's norm nan; the first tensor that "
@@ -174,7 +176,7 @@ TEST_CASE("the policy stop ends at the first bad step, skip after its limit, wit
 TEST_CASE("throughput leaves out evaluations and nothing else", "[unit]") {
   const TinyText text;
   Run run(tiny_config(text), {});
-  RunFolder folder(text.folder() / "run", run);
+  RunFolder folder(FolderLock(text.folder() / "run", false), run);
   Report report(folder, run.config, {.peak_flops = 0, .quiet = true});
   const std::vector<Evaluation> results = evaluate(run);
   StepResult result = train_step(run, 0, nullptr);

@@ -97,6 +97,9 @@ const std::map<std::string, Change> vision_changes{
     {"model.pool.qk_norm", {{"true"}, {"model.pool.kind=attention"}}},
     {"model.position.kind", {{"sincos", "none"}, {}}},
     {"data.mean", {{"[0.3]"}, {}}}, {"data.std", {{"[0.2]"}, {}}}, {"data.crop", {{"0.5"}, {}}},
+    {"resume", {{"must"}, {}}}, {"checkpoint.every", {{"2"}, {}}}, {"checkpoint.keep_last", {{"3"}, {"checkpoint.every=1"}}},
+    {"checkpoint.keep_every", {{"1"}, {"checkpoint.every=1"}}},
+    {"checkpoint.keep_best", {{"test.accuracy"}, {"checkpoint.every=1", "evaluate.every=1", "optimizer.lr=1"}}},
     {"data.augment.flip", {{"true"}, {}}}, {"data.augment.crop_padding", {{"2"}, {}}}, {"data.augment.random_resized_crop", {{"0.3"}, {}}},
     {"data.on_broken", {{}, {"data.train=BROKEN", "evaluate.sets=[]"}}},
     {"loss.kind", {{}, {}}}};
@@ -109,6 +112,8 @@ const std::map<std::string, Change> random_changes{{"data.vocabulary", {{"12"}, 
 const std::map<std::string, std::string> exceptions{
     {"threads", "only speed may depend on it"}, {"data.decode_threads", "likewise"},
     {"model.kind", "the bases below differ in it"}, {"data.kind", "likewise"},
+    {"checkpoint.verify", "what is looked at before a save counts: tested with broken disks"}, {"checkpoint.on_save_error", "likewise"},
+    {"stop_code", "of a run that is stopped: tested with signals"},
     {"optimizer.kind", "one alternative so far"},
     {"model.variants", "its keys are those of model.attention and model.position, tested there and by model.pattern"},
     {"optimizer.groups", "seven roles of one struct: tested below, role by role"}};

@@ -2,9 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/system.h"
 #include "base/text.h"
 
 namespace quell::files {
@@ -25,39 +26,12 @@ Faults& faults() {
   return installed;
 }
 
-// True where the operation may go on; otherwise errno is set as a failing call sets it.
-bool allowed(const char* operation, const std::string& path) {
-  const int fault = faults() ? faults()(operation, path) : 0;
-  if (fault != 0) errno = fault;
-  return fault == 0;
-}
-
-[[noreturn]] void fail(const std::string& path, const char* what) {
-  const int reason = errno;
-  throw MachineError(cat(path, ": ", what, ": ", std::strerror(reason)));
-}
-
-struct Descriptor {
-  explicit Descriptor(int opened) : value(opened) {}
-  ~Descriptor() {
-    if (value >= 0) ::close(value);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int value;
-};
-
-std::string parent_of(const std::string& path) {
-  const size_t last = path.find_last_not_of('/');
-  const size_t slash = last == std::string::npos ? std::string::npos : path.rfind('/', last);
-  if (slash == std::string::npos) return path.starts_with('/') ? "/" : ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 void write_all(int descriptor, const std::string& path, const void* bytes, size_t count) {
   const char* at = static_cast<const char*>(bytes);
   while (count > 0) {
-    const ssize_t written = allowed("write", path) ? ::write(descriptor, at, count) : -1;
+    const int reason = fault("write", path);
+    if (reason > 0) errno = reason;
+    const ssize_t written = reason > 0 ? -1 : ::write(descriptor, at, reason < 0 ? (count + 1) / 2 : count);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(path, "cannot be written");
     at += written;
@@ -79,6 +53,30 @@ bool make_folder(const std::string& path) {
 
 void set_faults(Faults wanted) { faults() = std::move(wanted); }
 
+int fault(const char* operation, const std::string& path) { return faults() ? faults()(operation, path) : 0; }
+
+bool allowed(const char* operation, const std::string& path) {
+  const int reason = fault(operation, path);
+  if (reason > 0) errno = reason;
+  return reason <= 0;
+}
+
+void fail(const std::string& path, const char* what) {
+  const int reason = errno;
+  throw MachineError(cat(path, ": ", what, ": ", std::strerror(reason)));
+}
+
+Descriptor::~Descriptor() {
+  if (value >= 0) ::close(value);
+}
+
+std::string parent_of(const std::string& path) {
+  const size_t last = path.find_last_not_of('/');
+  const size_t slash = last == std::string::npos ? std::string::npos : path.rfind('/', last);
+  if (slash == std::string::npos) return path.starts_with('/') ? "/" : ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 bool exists(const std::string& path) {
   struct stat found;
   return ::stat(path.c_str(), &found) == 0;
@@ -99,6 +97,24 @@ int64_t modified(const std::string& path) {
   struct stat found;
   if (::stat(path.c_str(), &found) != 0) fail(path, "cannot be examined");
   return int64_t{found.st_mtim.tv_sec} * 1000000000 + found.st_mtim.tv_nsec;
+}
+
+uint64_t free_bytes(const std::string& folder) {
+  struct statvfs found;
+  if (::statvfs(folder.c_str(), &found) != 0) fail(folder, "cannot be examined");
+  return static_cast<uint64_t>(found.f_bavail) * found.f_frsize;
+}
+
+void forget_cached(const std::string& path) {
+  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (opened.value < 0) fail(path, "cannot be opened");
+  ::posix_fadvise(opened.value, 0, 0, POSIX_FADV_DONTNEED);  // advice: where it is not taken, nothing is lost
+}
+
+void truncate(const std::string& path, uint64_t bytes) {
+  const Descriptor opened(allowed("write", path) ? ::open(path.c_str(), O_WRONLY | O_CLOEXEC) : -1);
+  if (opened.value < 0 || ::ftruncate(opened.value, static_cast<off_t>(bytes)) != 0) fail(path, "cannot be cut");
+  if (!allowed("fsync", path) || ::fsync(opened.value) != 0) fail(path, "cannot be synced");
 }
 
 std::vector<std::string> list(const std::string& folder) {
@@ -194,13 +210,16 @@ void write_atomically(const std::string& path, std::string_view bytes) {
   output.commit();
 }
 
-Output::Output(std::string path) : path_(std::move(path)) {
+Output::Output(std::string path, Way way) : path_(std::move(path)), temporary_(way == Way::in_place ? path_ : "") {
   static std::atomic<uint64_t> made{0};
   do {  // another machine that shares the disk may have the same process id
-    temporary_ = cat(path_, ".tmp-", ::getpid(), "-", made++);
+    if (way == Way::beside) temporary_ = cat(path_, ".tmp-", ::getpid(), "-", made++);
     descriptor_ = allowed("open", path_) ? ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
-  } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ < 0) fail(path_, "cannot be created");
+  } while (descriptor_ < 0 && errno == EEXIST && way == Way::beside);
+  if (descriptor_ < 0) {
+    temporary_.clear();
+    fail(path_, "cannot be created");
+  }
 }
 
 Output::~Output() {
@@ -218,8 +237,14 @@ void Output::commit() {
   if (!allowed("fsync", path_) || ::fsync(descriptor_) != 0) fail(path_, "cannot be synced");
   const int status = ::close(std::exchange(descriptor_, -1));
   if (status != 0) fail(path_, "cannot be closed");
-  rename_over(temporary_, path_);
-  temporary_.clear();
+  const std::string written = std::exchange(temporary_, "");
+  if (written == path_) return;
+  try {
+    rename_over(written, path_);
+  } catch (const MachineError&) {
+    temporary_ = written;  // to be removed
+    throw;
+  }
   sync_folder(parent_of(path_));
 }
 
@@ -229,6 +254,10 @@ Appender::Appender(const std::string& path) : path_(path) {
 }
 
 Appender::~Appender() { ::close(descriptor_); }
+
+void Appender::sync() {
+  if (!allowed("fsync", path_) || ::fsync(descriptor_) != 0) fail(path_, "cannot be synced");
+}
 
 void Appender::write_line(std::string_view line) {
   std::string bytes(line);
@@ -243,49 +272,6 @@ void Appender::write_line(std::string_view line) {
     [[maybe_unused]] const int status = S_ISREG(before.st_mode) ? ::ftruncate(descriptor_, before.st_size) : 0;
     throw;
   }
-}
-
-std::optional<Lock> Lock::make(const std::string& path) {
-  const int opened = allowed("open", path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
-  if (opened < 0 && (errno == EEXIST || errno == ENOENT)) return std::nullopt;
-  if (opened < 0) fail(path, "cannot be created");
-  Lock lock(opened);
-  // Before the lock was taken, take_over() of another process may have taken the file for a dead one's.
-  const bool lost = !lock.acquire() && errno == EWOULDBLOCK;
-  if (lost || !lock.is_still_at(path)) return std::nullopt;
-  return lock;
-}
-
-std::optional<Lock> Lock::take_over(const std::string& path) {
-  const int opened = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-  if (opened < 0) return std::nullopt;
-  Lock lock(opened);
-  if (!lock.acquire() || !lock.is_still_at(path)) return std::nullopt;
-  return lock;
-}
-
-bool Lock::acquire() const {
-  while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EINTR) return false;
-  }
-  return true;
-}
-
-bool Lock::is_still_at(const std::string& path) const {
-  struct stat held, found;
-  return ::fstat(descriptor_, &held) == 0 && ::stat(path.c_str(), &found) == 0 && held.st_dev == found.st_dev &&
-         held.st_ino == found.st_ino;
-}
-
-Lock::~Lock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-Lock::Lock(Lock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-Lock& Lock::operator=(Lock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
 }
 
 Mapping::Mapping(const std::string& path) {

@@ -20,6 +20,9 @@ bool is_folder(const std::string& path);
 uint64_t size(const std::string& path);
 int64_t modified(const std::string& path);                 // when it was last written: nanoseconds since 1970
 std::vector<std::string> list(const std::string& folder);  // names, sorted
+uint64_t free_bytes(const std::string& folder);            // that its file system has left for this user
+void forget_cached(const std::string& path);               // so that what is read next comes from the disk
+void truncate(const std::string& path, uint64_t bytes);    // to its first `bytes`, and synced
 void make_folders(const std::string& path);                // like mkdir -p
 // Makes `path` itself and fails where it is there already: returns false then. Parents are made.
 bool make_new_folder(const std::string& path);
@@ -39,15 +42,18 @@ void remove_all(const std::string& path);
 // in place.
 void write_atomically(const std::string& path, std::string_view bytes);
 
-// A file that is written once from front to back, in pieces, and appears under its name on commit().
+// A file that is written once from front to back, in pieces. `beside`: under a temporary name, and it appears under its own on
+// commit(), over what was there. `in_place`: under its own from the start, which must be free, in a folder that itself appears
+// later; its name is synced with that folder.
 class Output {
  public:
-  explicit Output(std::string path);
-  ~Output();  // without commit(): the temporary file is removed
+  enum class Way { beside, in_place };
+  explicit Output(std::string path, Way way = Way::beside);
+  ~Output();  // without commit(): what was written is removed
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
   void write(const void* bytes, size_t count);
-  void commit();  // fsync, rename, fsync of the folder
+  void commit();  // fsync, and beside: rename, fsync of the folder
 
  private:
   std::string path_, temporary_;
@@ -62,29 +68,11 @@ class Appender {
   Appender(const Appender&) = delete;
   Appender& operator=(const Appender&) = delete;
   void write_line(std::string_view line);
+  void sync();  // what was written so far stays, whatever happens to the machine
 
  private:
   std::string path_;
   int descriptor_ = -1;
-};
-
-// An exclusive lock on a file (flock), by which others see whether who made it still lives: it ends with the process, however
-// that ends. The file stays. Where the file system knows no locks, a file is never seen as left.
-class Lock {
- public:
-  // Makes and locks `path`; nothing where it is there already, or was taken away before it was locked.
-  static std::optional<Lock> make(const std::string& path);
-  // Locks a file that somebody left; nothing where it is not there or its owner lives.
-  static std::optional<Lock> take_over(const std::string& path);
-  ~Lock();
-  Lock(Lock&& other) noexcept;
-  Lock& operator=(Lock&& other) noexcept;
-
- private:
-  explicit Lock(int descriptor) : descriptor_(descriptor) {}
-  bool acquire() const;
-  bool is_still_at(const std::string& path) const;
-  int descriptor_;
 };
 
 // A whole file mapped read-only. Movable.
@@ -103,7 +91,7 @@ class Mapping {
 };
 
 // The seam for tests: called before each operation that changes the disk with its name ("open", "write", "fsync",
-// "rename", "mkdir", "unlink") and path; returns 0 to go on or an errno to fail with.
+// "rename", "mkdir", "unlink") and path; returns 0 to go on, an errno to fail with, or below 0 for a write that takes half.
 using Faults = std::function<int(const char* operation, const std::string& path)>;
 void set_faults(Faults faults);  // an empty function switches it off
 

@@ -1,5 +1,7 @@
 #include "base/random.h"
 
+#include <random>
+
 #include <bit>
 
 #include "base/error.h"
@@ -61,6 +63,16 @@ double unit_double(uint64_t key, uint64_t counter) {
 
 // The domain is less than four times `size`, so the walk takes four passes on average at most; it ends because a
 // permutation returns to where it began.
+std::string unique_id() {
+  std::random_device system;
+  std::string digits;
+  for (int word = 0; word < 4; ++word) {
+    const uint32_t bits = system();
+    for (int shift = 28; shift >= 0; shift -= 4) digits += "0123456789abcdef"[(bits >> shift) & 15];
+  }
+  return digits;
+}
+
 uint64_t permuted(uint64_t index, uint64_t size, uint64_t key) {
   require(index < size, "permuted: index outside the range");
   const int half_bits = (std::bit_width(size - 1) + 1) / 2;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace quell {
@@ -21,6 +22,9 @@ uint64_t key_of(uint64_t seed, uint64_t number);
 // [0, 1): 24 bits as float steps, 53 bits as double steps.
 inline float unit_float(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 double unit_double(uint64_t key, uint64_t counter);
+
+// 32 hexadecimal digits that nobody else has, from the system: for names, never for training.
+std::string unique_id();
 
 // A bijection of [0, size) chosen by `key`; `index` < size.
 uint64_t permuted(uint64_t index, uint64_t size, uint64_t key);

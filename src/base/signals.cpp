@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
 namespace quell::signals {
 namespace {
@@ -25,6 +26,26 @@ void on_signal(int number) {
   errno = error;
 }
 
+std::atomic<const char*> place_phase{"start"};
+std::atomic<int64_t> place_step{0};
+
+// Only what may be called in a handler.
+void on_quit(int) {
+  const int error = errno;
+  char text[128] = "\nat step ";
+  size_t end = std::strlen(text);
+  char digits[20];
+  int count = 0;
+  for (int64_t rest = place_step; rest > 0 || count == 0; rest /= 10) digits[count++] = static_cast<char>('0' + rest % 10);
+  while (count > 0) text[end++] = digits[--count];
+  text[end++] = ',';
+  text[end++] = ' ';
+  for (const char* at = place_phase; *at != 0 && end + 1 < sizeof text; ++at) text[end++] = *at;
+  text[end++] = '\n';
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, end);
+  errno = error;
+}
+
 void handle(int number, void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
@@ -36,10 +57,19 @@ void handle(int number, void (*handler)(int)) {
 }  // namespace
 
 void install() {
-  handle(SIGINT, on_signal);
-  handle(SIGTERM, on_signal);
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) handle(number, on_signal);
+  // Under nohup it is ignored, and is to stay so: the run outlives the terminal.
+  struct sigaction hangup = {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) handle(SIGHUP, on_signal);
+  handle(SIGQUIT, on_quit);
   handle(SIGPIPE, SIG_IGN);
   handle(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of write()
+}
+
+void set_place(const char* phase, int64_t step) {
+  place_phase = phase;
+  place_step = step;
 }
 
 bool stop_requested() { return requested; }

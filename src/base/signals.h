@@ -1,10 +1,15 @@
-// The stop flag. The first SIGINT or SIGTERM asks for a stop (read by the loop between steps); the second ends the
-// process at once with 128 + n. SIGPIPE is ignored, so that a closed pipe becomes a write error.
+// The stop flag. The first SIGTERM, SIGINT, SIGHUP, SIGUSR1 or SIGUSR2 asks for a stop (read by the loop between steps and
+// between the batches of an evaluation); the second ends the process at once with 128 + n. SIGQUIT writes where the program is to
+// standard error and changes nothing. SIGPIPE is ignored, so that a closed pipe becomes a write error.
 #pragma once
+
+#include <cstdint>
 
 namespace quell::signals {
 
 void install();
+// What SIGQUIT tells: a word that lives for ever ("step", "evaluation") and a step.
+void set_place(const char* phase, int64_t step);
 bool stop_requested();
 int which();  // the signal's number, or 0
 // For time limits and tests: the loop stops as after a signal, which() stays 0, and a signal that follows is the first

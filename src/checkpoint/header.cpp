@@ -30,13 +30,6 @@ const StoredType* type_named(const std::string& name) {
   return nullptr;
 }
 
-const char* name_of(at::ScalarType type) {
-  for (const StoredType& each : stored_types) {
-    if (type == each.type) return each.name;
-  }
-  throw Bug(cat("type ", type, " has no name in safetensors"));
-}
-
 constexpr size_t longest_name = 512, most_tensors = 1'000'000, most_dimensions = 64;
 constexpr uint64_t largest_dimension = uint64_t{1} << 48, largest_metadata = uint64_t{1} << 20;
 
@@ -250,7 +243,19 @@ Header parse_header(std::string_view text, uint64_t data_bytes, const std::strin
   return header;
 }
 
-std::string header_text(const std::vector<StoredTensor>& tensors, const Metadata& metadata) {
+const char* stored_name(at::ScalarType type) {
+  for (const StoredType& each : stored_types) {
+    if (type == each.type) return each.name;
+  }
+  throw Bug(cat("type ", type, " has no name in safetensors"));
+}
+
+std::string head_of(std::vector<StoredTensor>& tensors, const Metadata& metadata) {
+  uint64_t position = 0;
+  for (StoredTensor& tensor : tensors) {
+    tensor.begin = position;
+    tensor.end = position += bytes_of(tensor).value();
+  }
   for (const auto& [key, value] : metadata) {
     require(is_utf8(key) && is_utf8(value), "safetensors: metadata that is not UTF-8");
   }
@@ -258,7 +263,7 @@ std::string header_text(const std::vector<StoredTensor>& tensors, const Metadata
   std::string text = "{";
   if (!metadata.empty()) text += "\"__metadata__\":" + Json(metadata).dump() + ",";
   for (const StoredTensor& tensor : tensors) {
-    text += cat(Json(tensor.name).dump(), ":{\"dtype\":\"", name_of(tensor.type), "\",\"shape\":",
+    text += cat(Json(tensor.name).dump(), ":{\"dtype\":\"", stored_name(tensor.type), "\",\"shape\":",
                 Json(tensor.shape).dump(), ",\"data_offsets\":[", tensor.begin, ",", tensor.end, "]},");
   }
   if (text.back() == ',') text.pop_back();
@@ -269,7 +274,8 @@ std::string header_text(const std::vector<StoredTensor>& tensors, const Metadata
   } catch (const CheckpointError& error) {
     throw Bug(error.what());
   }
-  return text;
+  const uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
 }
 
 }  // namespace quell

@@ -32,7 +32,12 @@ inline constexpr uint64_t largest_header = 100'000'000;  // the library's own li
 // without holes or overlaps. Takes memory in proportion to the text, whatever the text says.
 Header parse_header(std::string_view text, uint64_t data_bytes, const std::string& path);
 
-// Padded with spaces, so that the data begin at a multiple of 8. Throws Bug where parse_header would refuse it.
-std::string header_text(const std::vector<StoredTensor>& tensors, const Metadata& metadata);
+// How the format spells the type. Throws Bug where it has no name there.
+const char* stored_name(at::ScalarType type);
+
+// What a file begins with, up to the first tensor: the header's length and the header, padded with spaces so that the data begin
+// at a multiple of 8. The tensors follow one another in the order given: their begin and end are set here. Throws Bug where
+// parse_header would refuse it.
+std::string head_of(std::vector<StoredTensor>& tensors, const Metadata& metadata);
 
 }  // namespace quell

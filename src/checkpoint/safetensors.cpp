@@ -55,17 +55,10 @@ void write_safetensors(const std::string& path, const std::vector<std::pair<std:
                        const Metadata& metadata) {
   const auto sorted = widest_first(tensors);
   std::vector<StoredTensor> entries;
-  uint64_t end = 0;
-  for (const auto& [name, tensor] : sorted) {
-    const uint64_t begin = end;
-    end += tensor.nbytes();
-    entries.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), begin, end});
-  }
-  const std::string header = header_text(entries, metadata);
-  const uint64_t length = header.size();
+  for (const auto& [name, tensor] : sorted) entries.push_back({name, tensor.scalar_type(), tensor.sizes().vec()});
+  const std::string head = head_of(entries, metadata);
   files::Output file(path);
-  file.write(&length, 8);
-  file.write(header.data(), header.size());
+  file.write(head.data(), head.size());
   for (const auto& [name, tensor] : sorted) {
     const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
     if (plain.nbytes() > 0) file.write(plain.const_data_ptr(), plain.nbytes());
@@ -76,7 +69,7 @@ void write_safetensors(const std::string& path, const std::vector<std::pair<std:
 struct SafetensorsFile::Contents {
   std::string path;
   files::Mapping mapping;
-  std::string_view data;  // what follows the header
+  std::string_view head, data;  // up to the first tensor, and from there
   Header header;
 
   const StoredTensor* find(const std::string& name) const {
@@ -104,6 +97,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : contents_(std::make_
   uint64_t data_bytes = 0;
   for (const StoredTensor& tensor : tensors) data_bytes = std::max(data_bytes, tensor.end);
   contents_->data = all.substr(all.size() - data_bytes);
+  contents_->head = all.substr(0, all.size() - data_bytes);
 }
 
 SafetensorsFile::~SafetensorsFile() = default;
@@ -123,9 +117,24 @@ at::ScalarType SafetensorsFile::type(const std::string& name) const { return con
 
 const Metadata& SafetensorsFile::metadata() const { return contents_->header.metadata; }
 
+std::string_view SafetensorsFile::head() const { return contents_->head; }
+
+uint64_t SafetensorsFile::size() const { return contents_->head.size() + contents_->data.size(); }
+
+std::string_view SafetensorsFile::bytes(const std::string& name) const {
+  const StoredTensor& stored = contents_->at(name);
+  return contents_->data.substr(stored.begin, stored.end - stored.begin);
+}
+
+at::Tensor SafetensorsFile::view(const std::string& name) const {
+  const StoredTensor& stored = contents_->at(name);
+  // LibTorch knows no tensor that cannot be written; the mapping is read-only, so a write would end the process.
+  return at::from_blob(const_cast<char*>(bytes(name).data()), stored.shape, at::TensorOptions().dtype(stored.type));
+}
+
 at::Tensor SafetensorsFile::read(const std::string& name) const {
   const StoredTensor& stored = contents_->at(name);
-  const std::string_view bytes = contents_->data.substr(stored.begin, stored.end - stored.begin);
+  const std::string_view bytes = this->bytes(name);
   if (stored.type == at::kBool && std::any_of(bytes.begin(), bytes.end(), [](unsigned char b) { return b > 1; })) {
     throw CheckpointError(cat(contents_->path, ": tensor ", name, ": BOOL holds bytes other than 0 and 1"));
   }

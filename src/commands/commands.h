@@ -18,6 +18,7 @@ void add_eval(CLI::App& program, Action& chosen);
 void add_plan(CLI::App& program, Action& chosen);
 void add_generate(CLI::App& program, Action& chosen);
 void add_config(CLI::App& program, Action& chosen);
+void add_checkpoint(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);
 
 }  // namespace quell

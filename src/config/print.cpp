@@ -1,6 +1,7 @@
 #include "config/print.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/text.h"
 
@@ -101,6 +102,20 @@ class Layout {
 };
 
 }  // namespace
+
+std::map<std::string, std::string> flattened(const Printed& root) {
+  std::map<std::string, std::string> all;
+  const std::function<void(const Printed&, const std::string&)> visit = [&](const Printed& part, const std::string& path) {
+    if (part.shape == Printed::Shape::value) all[path] = part.text;
+    for (size_t i = 0; i < part.children.size(); ++i) {
+      const Printed& child = part.children[i];
+      const std::string name = child.key.empty() ? std::to_string(i) : child.key;
+      visit(child, path.empty() ? name : path + "." + name);
+    }
+  };
+  visit(root, "");
+  return all;
+}
 
 std::string layout(const Printed& root) {
   if (is_empty(root)) return "{}\n";

@@ -3,6 +3,7 @@
 // changed the default.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct Printed {
 };
 
 std::string layout(const Printed& root);
+// Every value under its whole path ("optimizer.groups.bias.decay").
+std::map<std::string, std::string> flattened(const Printed& root);
 std::string layout_with_origins(const Printed& root, const Printed& standard, const Source& source);
 
 namespace detail {
@@ -98,6 +101,11 @@ Printed printed(T value) {
 template <class T>
 std::string print(const T& value) {
   return layout(detail::printed(value));
+}
+
+template <class T>
+std::map<std::string, std::string> flat(const T& value) {
+  return flattened(detail::printed(value));
 }
 
 // `source` is what `value` was loaded from.

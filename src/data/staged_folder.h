@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "base/lock.h"
 #include "base/progress.h"
 
 namespace quell {

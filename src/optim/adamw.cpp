@@ -118,35 +118,14 @@ std::map<std::string, at::Tensor> AdamW::moments() const {
   return all;
 }
 
-State AdamW::state() const {
-  State state;
-  for (const auto& [name, moment] : moments()) {
-    state.tensors[name] = moment.to(at::kCPU, moment.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
-  }
-  state.integers["updates"] = updates();
-  return state;
-}
+State AdamW::state() const { return {moments(), {{"updates", updates()}}, {}}; }
 
-void AdamW::restore(const State& state) {
-  std::vector<std::string> problems;
-  const std::map<std::string, at::Tensor> mine = moments();
-  for (const auto& [name, moment] : mine) {
-    const auto found = state.tensors.find(name);
-    if (found == state.tensors.end()) {
-      problems.push_back(cat("missing: ", name));
-    } else if (found->second.sizes() != moment.sizes() || found->second.scalar_type() != moment.scalar_type()) {
-      problems.push_back(cat(name, ": ", found->second.scalar_type(), " ", found->second.sizes(), " is stored, ",
-                             moment.scalar_type(), " ", moment.sizes(), " is needed"));
-    }
-  }
-  for (const auto& [name, moment] : state.tensors) {
-    if (!mine.contains(name)) problems.push_back(cat("not of this model: ", name));
-  }
-  const auto count = state.integers.find("updates");
-  if (count == state.integers.end()) problems.emplace_back("missing: updates");
+void AdamW::restore(const State& stored) {
+  const State live = state();
+  const std::vector<std::string> problems = misfits(live, stored);
   if (!problems.empty()) throw CheckpointError("optimizer state:\n  " + join(problems, "\n  "));
-  for (const auto& [name, moment] : mine) at::Tensor(moment).copy_(state.tensors.at(name));
-  updates_.fill_(count->second);
+  copy_tensors(live, stored);
+  updates_.fill_(stored.integers.at("updates"));
 }
 
 }  // namespace quell

@@ -45,10 +45,10 @@ class AdamW {
 
   const std::vector<ParameterGroup>& groups() const { return groups_; }
   int64_t updates() const;  // those that were not bad; at most 2^24 are counted, where every bias correction is long 1
-  // Copies on the CPU: moments by parameter name ("first.<name>", "second.<name>"), and the integer "updates".
+  // The moments by parameter name ("first.<name>", "second.<name>"; views), and the integer "updates".
   State state() const;
-  // Throws one CheckpointError that lists every missing, extra and misshapen entry, before anything is changed.
-  void restore(const State& state);
+  // Throws one CheckpointError that lists every misfit, before anything is changed.
+  void restore(const State& stored);
 
  private:
   // Lists of views, one entry a parameter of the group, as the operator wants them.

@@ -1,5 +1,8 @@
 #include "optim/ema.h"
 
+#include "base/error.h"
+#include "base/text.h"
+
 namespace quell {
 
 Ema::Ema(Arena& arena, double decay)
@@ -14,6 +17,20 @@ void Ema::follow(const at::Tensor& bad) {
   updates_ += good;
   const at::Tensor weight = 1 - ((updates_ + 1) / (updates_ + 10)).clamp_max(decay_);
   average_.lerp_(arena_.values(), (good * weight).to(average_.scalar_type()));
+}
+
+State Ema::state(const ParameterList& parameters) const {
+  State state{{}, {{"updates", static_cast<int64_t>(updates_.item<double>())}}, {}};
+  for (const Parameter& parameter : parameters) state.tensors[parameter.name] = arena_.view(average_, parameter);
+  return state;
+}
+
+void Ema::restore(const ParameterList& parameters, const State& stored) {
+  const State live = state(parameters);
+  const std::vector<std::string> problems = misfits(live, stored);
+  if (!problems.empty()) throw CheckpointError("the moving average:\n  " + join(problems, "\n  "));
+  copy_tensors(live, stored);
+  updates_.fill_(stored.integers.at("updates"));
 }
 
 void Ema::swap() {

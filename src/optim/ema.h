@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "tensors/arena.h"
+#include "tensors/state.h"
 
 namespace quell {
 
@@ -14,6 +15,11 @@ class Ema {
 
   // After each update; where `bad` (bool scalar tensor) holds, nothing changes and nothing is counted.
   void follow(const at::Tensor& bad);
+
+  // The average by parameter name, as views, and the integer "updates".
+  State state(const ParameterList& parameters) const;
+  // Throws one CheckpointError that lists every misfit, before anything is changed.
+  void restore(const ParameterList& parameters, const State& stored);
 
   // While it lives, the arena's values are the average, and the average holds what the values were.
   class Instead {

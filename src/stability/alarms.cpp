@@ -66,4 +66,22 @@ std::vector<Alarm> HealthAlarms::look(const HealthReport& report, int64_t step) 
   return alarms;
 }
 
+State HealthAlarms::state() const {
+  State state;
+  for (size_t i = 0; i < logit_level_.size(); ++i) {
+    state.integers[cat("level.", i)] = logit_level_[i];
+    state.integers[cat("low.", i)] = low_entropy_[i];
+  }
+  return state;
+}
+
+void HealthAlarms::restore(const State& stored) {
+  logit_level_.assign(stored.integers.size() / 2, 0);
+  low_entropy_ = logit_level_;
+  for (size_t i = 0; i < logit_level_.size(); ++i) {
+    logit_level_[i] = static_cast<int>(stored.integers.at(cat("level.", i)));
+    low_entropy_[i] = static_cast<int>(stored.integers.at(cat("low.", i)));
+  }
+}
+
 }  // namespace quell

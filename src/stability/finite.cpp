@@ -14,4 +14,9 @@ bool FinitePolicy::must_stop(bool bad) {
   return false;
 }
 
+void FinitePolicy::restore(const State& stored) {
+  in_a_row_ = stored.integers.at("in_a_row");
+  skipped_ = stored.integers.at("skipped");
+}
+
 }  // namespace quell

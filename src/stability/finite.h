@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/describe.h"
+#include "tensors/state.h"
 
 namespace quell {
 
@@ -33,6 +34,8 @@ class FinitePolicy {
   bool must_stop(bool bad);
   int64_t skipped() const { return skipped_; }  // in all
   int64_t in_a_row() const { return in_a_row_; }
+  State state() const { return {{}, {{"in_a_row", in_a_row_}, {"skipped", skipped_}}, {}}; }
+  void restore(const State& stored);
 
  private:
   StabilityConfig config_;

@@ -8,6 +8,7 @@
 
 #include "config/describe.h"
 #include "tensors/health.h"
+#include "tensors/state.h"
 
 namespace quell {
 
@@ -53,6 +54,9 @@ struct Alarm {
 class HealthAlarms {
  public:
   std::vector<Alarm> look(const HealthReport& report, int64_t step);
+  // What has been raised, by layer: the integers "level.<layer>" and "low.<layer>".
+  State state() const;
+  void restore(const State& stored);
 
  private:
   std::vector<int> logit_level_;    // by layer: 0, 1 warned, 2 critical

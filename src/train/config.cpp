@@ -99,6 +99,16 @@ void check_drawn(Problems& problems, const RunConfig& c) {
   if (!c.evaluate.batches && !c.evaluate.sets.empty()) problems.add("evaluate.batches", endless, "set a number of batches");
 }
 
+// A misspelt set would keep nothing, and say nothing.
+void check_best(Problems& problems, const RunConfig& c) {
+  if (!c.checkpoint.keep_best) return;
+  const std::string& metric = *c.checkpoint.keep_best;
+  const auto names_it = [&](const EvaluationSet& set) { return metric.starts_with(set.name + ".") || (c.ema && metric.starts_with(set.name + ".ema.")); };
+  if (std::none_of(c.evaluate.sets.begin(), c.evaluate.sets.end(), names_it)) {
+    problems.add("checkpoint.keep_best", cat("\"", metric, "\" is of no set in evaluate.sets"), "write the set's name, a dot and loss or accuracy");
+  }
+}
+
 }  // namespace
 
 void check(Problems& problems, const LossConfig& c) {
@@ -147,6 +157,7 @@ void check(Problems& problems, const RunConfig& c) {
   }
   check_plan(problems, c);
   check_sets(problems, c);
+  check_best(problems, c);
 }
 
 }  // namespace quell

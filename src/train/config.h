@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/config.h"
 #include "config/describe.h"
 #include "data/sources.h"
 #include "nn/config.h"
@@ -90,6 +91,9 @@ struct RunConfig {
   OptimizerConfig optimizer;
   HealthConfig health;
   StabilityConfig stability;
+  CheckpointConfig checkpoint;
+  std::string resume = "never";
+  Optional<int64_t> stop_code;
   ReportConfig report;
   Optional<double> ema;
 };
@@ -118,6 +122,11 @@ void describe(V& v, RunConfig& c) {
   v.field("optimizer", c.optimizer, help("The update rule."));
   v.field("health", c.health, help("How often attention is measured."));
   v.field("stability", c.stability, help("What happens when numbers go wrong."));
+  v.field("checkpoint", c.checkpoint, help("When the run is saved, and what is kept."));
+  v.field("resume", c.resume, help("never: the run's folder must be new; must: it must hold a checkpoint to go on from; auto: go on "
+                                   "where there is one, else begin; or the path of a checkpoint or a run, from which a new folder begins."));
+  v.field("stop_code", c.stop_code, help("Exit code of a run that was stopped on request with a checkpoint saved; auto: 75, under torchrun 0.")
+              .absent("auto").at_least(0).at_most(255));
   v.field("report", c.report, help("How often numbers are reported."));
   v.field("ema", c.ema, help("Decay of a moving average of the weights, evaluated as <set>.ema and saved as ema.safetensors.").at_least(0).below(1));
 }

@@ -32,11 +32,11 @@ Evaluation evaluate_set(const RunConfig& config, const World& world, const Objec
   return result;
 }
 
-std::vector<Evaluation> evaluate(Run& run) {
+std::vector<Evaluation> evaluate(Run& run, const Observe& observe) {
   std::vector<Evaluation> results;
   const auto all = [&](const std::string& suffix) {
     for (const EvaluationData& set : run.evaluations) {
-      results.push_back(evaluate_set(run.config, run.world, run.objective, set));
+      results.push_back(evaluate_set(run.config, run.world, run.objective, set, observe));
       results.back().name += suffix;
     }
   };

@@ -26,6 +26,6 @@ using Observe = std::function<void(const Batch& batch, const at::Tensor& logits_
 Evaluation evaluate_set(const RunConfig& config, const World& world, const Objective& objective, const EvaluationData& set,
                         const Observe& observe = {});
 // The run's sets, and where it has a moving average, each again with that, as <name>.ema.
-std::vector<Evaluation> evaluate(Run& run);
+std::vector<Evaluation> evaluate(Run& run, const Observe& observe = {});
 
 }  // namespace quell

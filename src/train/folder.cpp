@@ -1,12 +1,39 @@
 #include "train/folder.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
 #include "base/error.h"
 #include "base/log.h"
+#include "base/random.h"
+#include "base/text.h"
 #include "checkpoint/weights.h"
 #include "config/print.h"
 
 namespace quell {
 namespace {
+
+// Who works in a folder: "process 4711 on node3, job 1234".
+std::string owner_text() {
+  char host[256] = "an unnamed host";
+  ::gethostname(host, sizeof host - 1);
+  std::string text = cat("process ", ::getpid(), " on ", host);
+  if (const char* job = std::getenv("SLURM_JOB_ID"); job != nullptr) text += cat(", job ", job);
+  return text;
+}
+
+// The id that the first start gave the run.
+std::string run_id(const std::string& folder) {
+  const std::string path = folder + "/run.json";
+  if (!files::exists(path)) files::write_atomically(path, Json{{"run", unique_id()}}.dump() + "\n");
+  const Json json = parse_json(files::read(path, 1 << 16), path);
+  if (!json.is_object() || !json.contains("run") || !json["run"].is_string()) throw CheckpointError(path + ": holds no id of a run");
+  return json["run"].get<std::string>();
+}
+
+}  // namespace
 
 Json data_record(const Run& run) {
   Json record;
@@ -18,30 +45,50 @@ Json data_record(const Run& run) {
   return record;
 }
 
-}  // namespace
-
-RunFolder::RunFolder(const std::string& path, const Run& run) : path_(path) {
-  if (!files::make_new_folder(path)) {
-    throw UsageError(path + ": exists already, and a run never overwrites another; choose another name, or --run DIR");
+FolderLock::FolderLock(const std::string& path, bool may_exist) : path_(path) {
+  if (!files::make_new_folder(path) && !may_exist) {
+    throw UsageError(path + ": exists already, and a run never overwrites another; go on with it by --resume, or choose another name or --run DIR");
   }
-  files::write_atomically(path + "/config.yaml", config::print(run.config));
-  files::write_atomically(path + "/data.json", data_record(run).dump(1) + "\n");
+  const std::string file = path + "/lock";
+  const std::string owner = files::exists(file) ? files::read(file, 4096) : "";
+  lock_ = files::Lock::hold(file, owner_text());
+  if (!lock_) throw MachineError(cat(path, ": ", owner.empty() ? "another process" : owner, " is working in it"));
+  if (!owner.empty()) log::info(cat("lock        taken over from ", owner, ", which was killed: it works here no more"));
+}
+
+RunFolder::RunFolder(FolderLock lock, const Run& run) : lock_(std::move(lock)), id_(run_id(path())), data_(data_record(run)) {
+  files::write_atomically(path() + "/config.yaml", config::print(run.config));
+  files::write_atomically(path() + "/data.json", data_.dump(1) + "\n");
   if (const Vocabulary* vocabulary = vocabulary_of(run.source)) {
-    files::write_atomically(path + "/vocabulary.json", vocabulary->to_json().dump(1) + "\n");
+    files::write_atomically(path() + "/vocabulary.json", vocabulary->to_json().dump(1) + "\n");
   }
   if (const auto* images = std::get_if<ImageSource>(&run.source)) {
-    files::write_atomically(path + "/classes.json", Json(images->set().class_names()).dump(1) + "\n");
+    files::write_atomically(path() + "/classes.json", Json(images->set().class_names()).dump(1) + "\n");
   }
-  metrics_ = std::make_unique<files::Appender>(path + "/metrics.jsonl");
-  log::also_to_file(path + "/log.txt");
+  metrics_ = std::make_unique<files::Appender>(metrics_path());
+  log::also_to_file(path() + "/log.txt");
+}
+
+std::optional<int64_t> RunFolder::set_metrics_aside(uint64_t bytes) {
+  const std::string all = files::read(metrics_path());
+  if (all.size() < bytes) return std::nullopt;
+  std::string_view rest = std::string_view(all).substr(bytes);
+  if (rest.empty()) return 0;
+  const int64_t rows = std::count(rest.begin(), rest.end(), '\n');
+  if (rest.ends_with('\n')) rest.remove_suffix(1);
+  files::Appender aside(path() + "/metrics.set_aside.jsonl");
+  aside.write_line(rest);
+  aside.sync();
+  files::truncate(metrics_path(), bytes);
+  return rows;
 }
 
 void RunFolder::save_weights(Run& run, int64_t step) const {
   const Metadata metadata{{"format", "quell weights 1"}, {"name", run.config.name}, {"step", std::to_string(step)}};
-  quell::save_weights(path_ + "/weights.safetensors", run.parameters, metadata);
+  quell::save_weights(path() + "/weights.safetensors", run.parameters, metadata);
   if (!run.ema) return;
   const Ema::Instead average(*run.ema);
-  quell::save_weights(path_ + "/ema.safetensors", run.parameters, metadata);
+  quell::save_weights(path() + "/ema.safetensors", run.parameters, metadata);
 }
 
 }  // namespace quell

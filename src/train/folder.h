@@ -1,28 +1,60 @@
-// The run's folder: resolved configuration, vocabulary, digests of the data, metrics, log, final weights. It is made new; one that
-// exists is an error, so that no run ever overwrites another.
+// The run's folder: resolved configuration, vocabulary, digests of the data, metrics, log, checkpoints, final weights. A fresh run
+// makes it new; one that exists is an error unless it is gone on with, so that no run ever overwrites another. One process at a
+// time works in it: a lock says which.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "train/run.h"
 
 namespace quell {
 
+// Makes or finds the folder and holds its lock, before anything costly is done. Movable.
+class FolderLock {
+ public:
+  // `may_exist`: false throws UsageError where the folder is there. Throws MachineError where another process works in it, and
+  // says which.
+  FolderLock(const std::string& path, bool may_exist);
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::optional<files::Lock> lock_;
+};
+
+// What data.json holds: of each set its path, size and digest.
+Json data_record(const Run& run);
+
 class RunFolder {
  public:
-  // Makes the folder with config.yaml, data.json and, where the data have them, vocabulary.json or classes.json.
-  RunFolder(const std::string& path, const Run& run);
+  // Writes config.yaml, data.json and, where the data have them, vocabulary.json or classes.json.
+  RunFolder(FolderLock lock, const Run& run);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return lock_.path(); }
+  std::string checkpoints() const { return path() + "/checkpoints"; }
+  const std::string& id() const { return id_; }  // of the run, through all its resumes
+  const Json& data() const { return data_; }     // what data.json holds
+
   void write_row(const Json& row) { metrics_->write_line(row.dump()); }
+  uint64_t metrics_bytes() const { return files::size(metrics_path()); }
+  void sync_metrics() { metrics_->sync(); }
+  // Moves what stands behind the first `bytes` of metrics.jsonl to metrics.set_aside.jsonl: rows of steps that will be made again.
+  // Returns how many rows; nothing where the file is shorter than that.
+  std::optional<int64_t> set_metrics_aside(uint64_t bytes);
+
   // weights.safetensors after `step` updates, and where there is a moving average, ema.safetensors; fp64 stays fp64.
   void save_weights(Run& run, int64_t step) const;
 
  private:
-  std::string path_;
+  std::string metrics_path() const { return path() + "/metrics.jsonl"; }
+  FolderLock lock_;
+  std::string id_;
+  Json data_;
   std::unique_ptr<files::Appender> metrics_;
 };
 

@@ -10,49 +10,71 @@
 namespace quell {
 namespace {
 
-bool last(const Run& run, int64_t step) { return step + 1 == run.steps; }
-
-bool evaluation_due(const Run& run, int64_t done) {
-  const int64_t every = run.config.evaluate.every;
-  return done == run.steps || (every > 0 && done % every == 0);
+// Thrown where a stop was asked for inside an evaluation, of which nothing has been reported yet.
+struct Stopped {};
+void stop_here() {
+  if (signals::stop_requested()) throw Stopped();
 }
 
-std::string bad_numbers(Run& run, int64_t step, const StepResult& result) {
-  const std::string what = cat("step ", step + 1, ": the loss is ", result.totals.objective(), " and the gradient's norm ",
+bool evaluation_due(const Run& run) {
+  const int64_t every = run.config.evaluate.every;
+  const bool wanted = run.step == 0 || run.step == run.steps || (every > 0 && run.step % every == 0);
+  return wanted && run.evaluated != run.step;
+}
+
+std::string bad_numbers(Run& run, const StepResult& result) {
+  const std::string what = cat("step ", run.step + 1, ": the loss is ", result.totals.objective(), " and the gradient's norm ",
                                result.norm.item<double>());
-  return cat(what, "; the first tensor that is not finite is ", first_bad_tensor(run, step), "; bad steps in a row: ",
+  return cat(what, "; the first tensor that is not finite is ", first_bad_tensor(run, run.step), "; bad steps in a row: ",
              run.finite.in_a_row(), ", none of which changed a weight");
 }
 
-void evaluate_and_report(Run& run, Report& report, int64_t done) {
+// The seconds it took.
+double evaluate_and_report(Run& run, Report& report) {
+  signals::set_place("evaluation", run.step);
   const Timer timer;
-  const std::vector<Evaluation> results = evaluate(run);
-  report.evaluation(run, done, results, timer.seconds());
+  const std::vector<Evaluation> results = evaluate(run, [](const Batch&, const at::Tensor&) { stop_here(); });
+  report.evaluation(run, run.step, results, timer.seconds(), [](int64_t) { stop_here(); });
+  run.evaluated = run.step;
+  return timer.seconds();
+}
+
+// One step with what is measured and said of it. Whether the run must end.
+bool step_and_report(Run& run, Report& report, StepResult& result) {
+  signals::set_place("step", run.step);
+  HealthSums health = health_wanted(run, run.step);
+  result = train_step(run, run.step, health.bounds ? &health : nullptr);
+  const bool bad = result.bad.item<bool>();
+  if (run.finite.must_stop(bad)) return true;
+  if (bad) report.skipped(run, run.step, result);
+  const bool last = run.step + 1 == run.steps;
+  if (report.due(run.step) || health.bounds || last) report.step(run, run.step, result, health);
+  ++run.step;
+  return false;
 }
 
 }  // namespace
 
-LoopResult train(Run& run, Report& report) {
+LoopResult train(Run& run, Report& report, Saves& saves) try {
   const Timer timer;
-  int64_t step = 0;
-  run.begin_prefetch(step);
-  evaluate_and_report(run, report, step);
-  for (; run.steps == 0 || step < run.steps; ++step) {
-    if (signals::stop_requested()) return {Ending::stopped, step, {}};
-    if (run.config.time && timer.seconds() > *run.config.time) break;
+  double evaluating = 0;
+  run.begin_prefetch(run.step);
+  while (true) {
+    if (evaluation_due(run)) evaluating = evaluate_and_report(run, report);
+    if (run.steps > 0 && run.step == run.steps) return {Ending::finished, run.step, {}};
+    stop_here();
+    if (saves.stop_wanted()) return {Ending::stopped, run.step, {}};
+    saves.look(run, report);
 
-    HealthSums health = health_wanted(run, step);
-    const StepResult result = train_step(run, step, health.bounds ? &health : nullptr);
-    const bool bad = result.bad.item<bool>();
-    if (run.finite.must_stop(bad)) return {Ending::bad_numbers, step, bad_numbers(run, step, result)};
-    if (bad) report.skipped(run, step, result);
-
-    if (report.due(step) || health.bounds || last(run, step)) report.step(run, step, result, health);
-    if (evaluation_due(run, step + 1)) evaluate_and_report(run, report, step + 1);
+    if (run.config.time && timer.seconds() + evaluating + saves.seconds() > *run.config.time) {
+      if (run.step > 0 && run.evaluated != run.step) evaluate_and_report(run, report);
+      return {Ending::out_of_time, run.step, {}};
+    }
+    StepResult result;
+    if (step_and_report(run, report, result)) return {Ending::bad_numbers, run.step, bad_numbers(run, result)};
   }
-  const bool complete = run.steps > 0 && step == run.steps;
-  if (!complete && step > 0 && !evaluation_due(run, step)) evaluate_and_report(run, report, step);
-  return {complete ? Ending::finished : Ending::out_of_time, step, {}};
+} catch (const Stopped&) {
+  return {Ending::stopped, run.step, {}};
 }
 
 }  // namespace quell

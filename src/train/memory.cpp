@@ -124,6 +124,7 @@ std::vector<MemoryClass> memory_classes(const RunConfig& config, int64_t outputs
       {"optimizer moments", 2 * trainable * scalar, "optimizer.freeze, or a smaller model"},
       // An evaluation of it holds the weights apart for that time.
       {"moving average", config.ema ? 2 * elements * scalar : 0, "ema: none"},
+      {"saving", (elements * (config.ema ? 2 : 1) + 2 * trainable) * scalar, "optimizer.freeze, or a smaller model"},
       {"activations", step.activations - step.scores, "a larger micro_batches"},
       {"attention scores", step.scores, "attention without dropout of weights and soft-cap"},
       {"output logits", step.logits, "a larger micro_batches"},

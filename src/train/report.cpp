@@ -45,7 +45,7 @@ Report::Report(RunFolder& folder, const RunConfig& config, const ReportOptions& 
 bool Report::due(int64_t step) const { return step == 0 || (step + 1) % config_.report.every == 0; }
 
 void Report::step(const Run& run, int64_t step, const StepResult& result, const HealthSums& health) {
-  const double now = since_start_.seconds();
+  const double now = seconds();
   const double training = now - excluded_seconds_;
   Json row{{"step", step + 1}, {"time", now}};
   add_losses(row, result.totals, config_.loss);
@@ -86,21 +86,45 @@ void Report::skipped(const Run& run, int64_t step, const StepResult& result) {
                     run.config.stability.skip_limit, ")"));
 }
 
-void Report::evaluation(const Run& run, int64_t done, const std::vector<Evaluation>& results, double seconds) {
+void Report::evaluation(const Run& run, int64_t done, const std::vector<Evaluation>& results, double took,
+                        const std::function<void(int64_t)>& each) {
   if (results.empty() && config_.evaluate.sample == 0) return;
-  const double begin = since_start_.seconds();
+  const double begin = seconds();
   Json row{{"step", done}, {"time", begin}};
   for (const Evaluation& evaluation : results) {
     add_evaluation(row, evaluation);
     console_.say(evaluation_text(evaluation, done));
   }
   if (config_.evaluate.sample > 0) {
-    const std::string text = sample_text(run);
+    const std::string text = sample_text(run, each);
     row["sample"] = text;
     console_.say(text);
   }
   folder_.write_row(row);
-  excluded_seconds_ += seconds + since_start_.seconds() - begin;
+  last_evaluation_.clear();
+  for (const auto& [key, value] : row.items()) {
+    if (key.find('.') != std::string::npos && value.is_number()) last_evaluation_[key] = value.get<double>();
+  }
+  excluded_seconds_ += took + seconds() - begin;
+}
+
+State Report::state() const {
+  State state{{}, {{"metrics_bytes", static_cast<int64_t>(folder_.metrics_bytes())}, {"warned_of_no_gradient", warned_of_no_gradient_}}, {{"seconds", seconds()}}};
+  add_part(state, "alarms", alarms_.state());
+  add_part(state, "last", {{}, {}, last_evaluation_});
+  return state;
+}
+
+void Report::restore(const State& stored) {
+  earlier_seconds_ = stored.numbers.at("seconds");
+  since_start_.restart();
+  warned_of_no_gradient_ = stored.integers.at("warned_of_no_gradient") != 0;
+  alarms_.restore(part_of(stored, "alarms"));
+  last_evaluation_ = part_of(stored, "last").numbers;
+  const int64_t bytes = stored.integers.at("metrics_bytes");
+  const auto aside = folder_.set_metrics_aside(static_cast<uint64_t>(bytes));
+  if (!aside) console_.warn(cat(folder_.path(), "/metrics.jsonl is shorter than at the checkpoint: rows of earlier steps are missing"));
+  if (aside && *aside > 0) console_.say(cat("metrics     ", *aside, " rows of steps that will be made again are now in metrics.set_aside.jsonl"));
 }
 
 }  // namespace quell

@@ -89,8 +89,8 @@ int64_t Run::items_per_step() const {
   return batch * (decoder != nullptr ? decoder->config().context : 1);
 }
 
-HostBatch Run::read(int64_t step, int64_t part) const {
-  const int64_t first = step * batch + (world.rank() * config.micro_batches + part) * micro_batch;
+HostBatch Run::read(int64_t of_step, int64_t part) const {
+  const int64_t first = of_step * batch + (world.rank() * config.micro_batches + part) * micro_batch;
   if (overfit == 0) return quell::read(source, first, micro_batch);
   HostBatch all;
   for (int64_t i = 0; i < micro_batch; ++i) append(all, quell::read(source, (first + i) % overfit, 1));
@@ -105,16 +105,16 @@ void Run::begin_prefetch(int64_t first_step) {
                                          static_cast<int>(2 * parts) + threads - 1, threads);
 }
 
-std::vector<Batch> Run::batches(int64_t step) {
-  if (!prefetch_) return reread(step);
+std::vector<Batch> Run::batches(int64_t of_step) {
+  if (!prefetch_) return reread(of_step);
   std::vector<Batch> parts;
   for (int64_t part = 0; part < config.micro_batches; ++part) parts.push_back(to_tensors(prefetch_->take()));
   return parts;
 }
 
-std::vector<Batch> Run::reread(int64_t step) const {
+std::vector<Batch> Run::reread(int64_t of_step) const {
   std::vector<Batch> parts;
-  for (int64_t part = 0; part < config.micro_batches; ++part) parts.push_back(to_tensors(read(step, part)));
+  for (int64_t part = 0; part < config.micro_batches; ++part) parts.push_back(to_tensors(read(of_step, part)));
   return parts;
 }
 

@@ -51,15 +51,17 @@ struct Run {
   Objective objective;
   FinitePolicy finite;
 
+  // Where it is: steps made or left out as bad, and after how many of them the last evaluation was (-1: none yet).
+  int64_t step = 0, evaluated = -1;
   // The plan: 0 where only time ends the run.
   int64_t steps = 0;
   int64_t batch = 0;        // samples of a step over the whole world
   int64_t micro_batch = 0;  // samples of one rank's micro-batch
   int64_t overfit = 0;
 
-  // The micro-batches of step `step` on this rank. From prefetch(), when that has begun, in order.
-  std::vector<Batch> batches(int64_t step);
-  std::vector<Batch> reread(int64_t step) const;  // the same again, whatever the prefetcher is doing
+  // The micro-batches of one step on this rank. From prefetch(), when that has begun, in order.
+  std::vector<Batch> batches(int64_t of_step);
+  std::vector<Batch> reread(int64_t of_step) const;  // the same again, whatever the prefetcher is doing
   void begin_prefetch(int64_t first_step);
   Forward forward(const Batch& batch, bool training) const;
   // What speed is counted in: the tokens of text, or images.
@@ -67,7 +69,7 @@ struct Run {
   int64_t items_per_step() const;
 
  private:
-  HostBatch read(int64_t step, int64_t part) const;
+  HostBatch read(int64_t of_step, int64_t part) const;
   std::unique_ptr<Prefetch> prefetch_;
 };
 

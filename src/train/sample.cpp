@@ -67,7 +67,7 @@ std::vector<int64_t> sample(const Decoder& model, Kernels kernels, std::vector<i
   return tokens;
 }
 
-std::string sample_text(const Run& run) {
+std::string sample_text(const Run& run, const std::function<void(int64_t)>& each) {
   const Vocabulary* vocabulary = vocabulary_of(run.source);
   std::vector<int64_t> prompt{0};
   if (vocabulary != nullptr) {
@@ -78,7 +78,7 @@ std::string sample_text(const Run& run) {
   SampleOptions options;
   options.tokens = run.config.evaluate.sample;
   options.seed = static_cast<uint64_t>(run.config.seed);
-  const std::vector<int64_t> tokens = sample(std::get<Decoder>(run.model), run.config.kernels, prompt, options);
+  const std::vector<int64_t> tokens = sample(std::get<Decoder>(run.model), run.config.kernels, prompt, options, each);
   if (vocabulary != nullptr) return vocabulary->decode(tokens);
   std::vector<std::string> ids;
   for (const int64_t token : tokens) ids.push_back(std::to_string(token));

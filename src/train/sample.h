@@ -27,7 +27,7 @@ std::vector<int64_t> sample(const Decoder& model, Kernels kernels, std::vector<i
                             const std::function<void(int64_t)>& each = {});
 
 // The text that evaluation shows: evaluate.prompt (or a new line) continued by evaluate.sample tokens. Data without a
-// vocabulary: the ids.
-std::string sample_text(const Run& run);
+// vocabulary: the ids. `each` is called with every token.
+std::string sample_text(const Run& run, const std::function<void(int64_t)>& each = {});
 
 }  // namespace quell

@@ -1,5 +1,6 @@
 #include "train/session.h"
 
+#include <cstdlib>
 #include <new>
 
 #include "base/log.h"
@@ -9,6 +10,8 @@
 #include "tensors/memory.h"
 #include "train/loop.h"
 #include "train/memory.h"
+#include "train/resume.h"
+#include "train/saves.h"
 #include "train/start.h"
 
 namespace quell {
@@ -28,6 +31,8 @@ int dry_run(Run& run) {
   const Timer timer;  // the first step pays for fresh memory
   train_step(run, 1, nullptr);
   const double seconds = timer.seconds();
+  Staging staging;
+  staging.take(model_state(run));  // as every run does once, which counts in its memory
   log::info(cat("one step    ", human_seconds(seconds), ", ", human_count(static_cast<double>(run.items_per_step()) / seconds),
                 " ", run.items(), "/s"));
   if (run.steps > 0) log::info("all steps   about " + human_seconds(seconds * static_cast<double>(run.steps)) + " without evaluations");
@@ -55,38 +60,67 @@ std::string keep_weights(Run& run, const RunFolder& folder) {
   }
 }
 
-int finish(Run& run, const RunFolder& folder, const LoopResult& result) {
+int stop_code(const RunConfig& config) {
+  if (config.stop_code) return static_cast<int>(*config.stop_code);
+  // torchrun starts again whatever does not end with 0.
+  return std::getenv("TORCHELASTIC_RUN_ID") != nullptr ? 0 : static_cast<int>(Exit::stopped);
+}
+
+int finish(Run& run, Report& report, Saves& saves, const RunFolder& folder, const LoopResult& result) {
   if (result.ending == Ending::bad_numbers) throw NumericsError(cat(result.what, "; ", keep_weights(run, folder)));
+  saves.now(run, report);  // first: who stops a run may not wait for long
   folder.save_weights(run, result.steps);
-  const std::string where = folder.path() + "/weights.safetensors";
   if (result.ending == Ending::stopped) {
-    log::warn(cat("stopped on request after step ", result.steps, "; the weights are in ", where));
-    return 128 + signals::which();
+    log::warn(cat("stopped on request after step ", result.steps, "; run again with --resume to go on"));
+    return stop_code(run.config);
   }
   const char* why = result.ending == Ending::out_of_time ? "time is up" : "finished";
-  log::info(cat(why, " after step ", result.steps, "; the weights are in ", where));
+  log::info(cat(why, " after step ", result.steps, "; the weights are in ", folder.path(), "/weights.safetensors"));
   return static_cast<int>(Exit::finished);
 }
 
+// The folder of a run that is built and, where it goes on, is the run that was begun.
+RunFolder folder_of(Run& run, Beginning& beginning, const TrainOptions& options) {
+  if (beginning.from) {
+    const auto lines = require_same_run(run, data_record(run), *beginning.from, options.accept);
+    for (const std::string& line : lines) log::info("changed     " + line);
+  }
+  return RunFolder(beginning.lock ? std::move(*beginning.lock) : FolderLock(beginning.folder, false), run);
+}
+
+void restore_run(Run& run, Report& report, RunFolder& folder, const Beginning& beginning) {
+  if (beginning.from) {
+    restore(run, report, *beginning.from);
+    log::info(cat("resumed     after step ", run.step, " from ", beginning.from->path));
+  } else if (beginning.lock) {
+    folder.set_metrics_aside(0);  // of a start that left no checkpoint
+  }
+}
+
 int train_in_memory(const RunConfig& config, const TrainOptions& options, int threads) {
+  const std::string path = options.folder.empty() ? "runs/" + config.name : options.folder;
+  Beginning beginning = options.dry_run ? Beginning{} : begin_run(config.resume, path);
   const double peak_flops = probe_matrix_products();
   Run run(config, {.overfit = options.overfit, .progress = scanning()});
   for (const std::string& line : start_block(run, threads, peak_flops)) log::info(line);
   if (options.dry_run) return dry_run(run);
-  RunFolder folder(options.folder.empty() ? "runs/" + config.name : options.folder, run);
+  RunFolder folder = folder_of(run, beginning, options);
   log::info("run         " + folder.path());
-  signals::install();  // not before: until here nothing is lost by ending at once
   LoopResult result;
   try {
     Report report(folder, run.config, {.peak_flops = peak_flops, .quiet = options.quiet});
-    result = train(run, report);
-  } catch (const MachineError& problem) {  // the log cannot be written: a full disk
+    restore_run(run, report, folder, beginning);
+    const bool same_folder = beginning.lock.has_value() && beginning.from;
+    Saves saves(folder, run.config, same_folder ? run.step : -1);
+    beginning.from.reset();  // its files need not stay mapped
+    result = train(run, report, saves);
+    warn_of_broken(run);
+    return finish(run, report, saves, folder, result);
+  } catch (const MachineError& problem) {  // the log or a checkpoint cannot be written: a full disk
     throw MachineError(cat(problem.what(), "; ", keep_weights(run, folder)));
   } catch (const DataError& problem) {  // a token that no window had reached before
     throw DataError(cat(problem.what(), "; ", keep_weights(run, folder)));
   }
-  warn_of_broken(run);
-  return finish(run, folder, result);
 }
 
 }  // namespace
@@ -94,6 +128,7 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
 Progress scanning() {
   Progress progress;
   progress.report = [](const std::string& what, uint64_t done, uint64_t total) {
+    if (signals::stop_requested()) throw Error(Exit::stopped, "stopped on request while the data were looked through; nothing was begun");
     const bool classes = what.starts_with("listing ");  // what is scanned else is counted in bytes
     log::info(classes ? cat(what, ": ", done, " of ", total, " classes")
                       : cat(what, ": ", human_bytes(static_cast<double>(done)), " of ", human_bytes(static_cast<double>(total))));
@@ -104,6 +139,7 @@ Progress scanning() {
 
 int run_training(const RunConfig& config, const TrainOptions& options) {
   log::set_quiet(options.quiet);
+  signals::install();
   const int threads = prepare_process(config);
   try {
     return train_in_memory(config, options, threads);

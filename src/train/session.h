@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/progress.h"
@@ -14,12 +15,13 @@ struct TrainOptions {
   bool dry_run = false; // two steps, of which the second is timed; nothing written
   int64_t overfit = 0;  // train on the first N samples
   bool quiet = false;
+  std::vector<std::string> accept;  // keys whose change a resumed run takes
 };
 
 // Tells the log how far the scanning of data is, and what a person should know of them.
 Progress scanning();
 
-// The exit code: finished, or stopped on request (128 + the signal, with the weights saved).
+// The exit code: finished, or stopped on request with a checkpoint saved.
 int run_training(const RunConfig& config, const TrainOptions& options);
 
 }  // namespace quell

@@ -1,0 +1,59 @@
+#include "checkpoint/saver.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/machine.h"
+#include "checkpoint/commit.h"
+#include "checkpoint/folder.h"
+
+namespace quell {
+namespace {
+
+// A new folder stays only once the one around it is synced.
+void make_folder(const std::string& folder) {
+  if (files::is_folder(folder)) return;
+  files::make_folders(folder);
+  files::sync_folder(folder + "/..");
+}
+
+}  // namespace
+
+Saver::~Saver() {
+  if (writer_.joinable()) writer_.join();
+}
+
+void Saver::begin(const State& state, Manifest manifest, std::function<void()> before) {
+  require(!writer_.joinable(), "saver: a save began before the last one's result was asked for");
+  manifest.integers = state.integers;
+  manifest.numbers = state.numbers;
+  written_ = false;
+  result_ = {.step = manifest.step, .path = {}, .problem = {}, .seconds = 0};
+  writer_ = std::thread([this, files = staging_.take(state), manifest = std::move(manifest), before = std::move(before)] {
+    machine::lower_thread_priority();
+    write(files, manifest, before);
+    written_ = true;
+  });
+}
+
+std::optional<SaveResult> Saver::result(bool wait) {
+  if (!writer_.joinable() || (!wait && !written_)) return std::nullopt;
+  writer_.join();
+  return result_;
+}
+
+void Saver::write(const std::vector<StagedFile>& files, const Manifest& manifest, const std::function<void()>& before) {
+  const Timer timer;
+  try {
+    make_folder(folder_);
+    require_space(folder_, files);
+    before();
+    result_.path = commit(folder_, files, manifest, config_.verify);
+    retain(folder_, manifest.run, config_);
+  } catch (const std::exception& problem) {  // of memory too: nothing of a save may end the process
+    result_.problem = problem.what();
+  }
+  result_.seconds = timer.seconds();
+}
+
+}  // namespace quell

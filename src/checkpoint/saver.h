@@ -1,0 +1,52 @@
+// Saves a run while it trains: state is copied when a save begins, and written by a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "checkpoint/config.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/staging.h"
+#include "tensors/state.h"
+
+namespace quell {
+
+struct SaveResult {
+  int64_t step = 0;
+  std::string path;     // "" where it failed
+  std::string problem;  // why
+  double seconds = 0;   // from the copy's end to the last check
+};
+
+class Saver {
+ public:
+  // Checkpoints go into `folder`, which is made at the first save.
+  Saver(std::string folder, const CheckpointConfig& config) : folder_(std::move(folder)), config_(config) {}
+  ~Saver();  // waits
+
+  // Copies the state and begins to write it; at most one save is under way, and another one is waited for. `manifest`: all but
+  // its files, integers and numbers. `before` runs on the writing thread before the checkpoint appears: what must be on the disk
+  // by then. It and the thread call no operator of LibTorch.
+  void begin(const State& state, Manifest manifest, std::function<void()> before);
+
+  // What became of the save that has ended since the last call; wait: of the one under way. At most one result is kept, so a
+  // result is asked for before the next begin().
+  std::optional<SaveResult> result(bool wait);
+
+  uint64_t staged_bytes() const { return staging_.bytes(); }
+
+ private:
+  void write(const std::vector<StagedFile>& files, const Manifest& manifest, const std::function<void()>& before);
+
+  std::string folder_;
+  CheckpointConfig config_;
+  Staging staging_;
+  std::thread writer_;
+  std::atomic<bool> written_{false};
+  SaveResult result_;  // the writer's until written_
+};
+
+}  // namespace quell

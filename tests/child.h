@@ -1,0 +1,75 @@
+// The program in a process of its own, beside the test: started, looked at while it runs, signalled, waited for. Nothing here sleeps
+// for a time: what is waited for is a condition or the process's end.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/text.h"
+#include "commands_support.h"
+
+namespace quell::testing {
+
+class Child {
+ public:
+  // Runs in `folder`; what it says on standard error goes to `folder`/child.txt.
+  Child(const std::string& folder, std::vector<std::string> arguments) : said_(folder + "/child.txt") {
+    ::unlink(said_.c_str());
+    arguments.insert(arguments.begin(), "quell");
+    std::vector<char*> words;
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
+    child_ = fork();
+    REQUIRE(child_ >= 0);
+    if (child_ != 0) return;
+    const int err = open(said_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (err < 0 || dup2(err, 2) < 0 || chdir(folder.c_str()) != 0) _exit(99);
+    execv(QUELL_PROGRAM, words.data());
+    _exit(99);
+  }
+  ~Child() {
+    if (child_ <= 0) return;
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Until `condition` holds; false where the program ended before.
+  bool wait_for(const std::function<bool()>& condition) {
+    while (!condition()) {
+      if (has_ended()) return condition();
+      std::this_thread::yield();
+    }
+    return true;
+  }
+  void signal(int number) const { ::kill(child_, number); }
+  // The exit code as a shell gives it.
+  int wait() {
+    if (child_ > 0) {
+      ::waitpid(child_, &status_, 0);
+      child_ = -1;
+    }
+    return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+  }
+  std::string said() const { return slurp(said_); }
+
+ private:
+  bool has_ended() {
+    if (child_ > 0 && ::waitpid(child_, &status_, WNOHANG) == child_) child_ = -1;
+    return child_ < 0;
+  }
+  std::string said_;
+  pid_t child_ = -1;
+  int status_ = 0;
+};
+
+}  // namespace quell::testing

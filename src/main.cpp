@@ -26,6 +26,8 @@ int run(int argc, char** argv) {
   quell::add_generate(program, chosen);
   quell::add_config(program, chosen);
   quell::add_checkpoint(program, chosen);
+  quell::add_verify_resume(program, chosen);
+  quell::add_replay(program, chosen);
   quell::add_data(program, chosen);
   if (argc > 1 && argv[1][0] != '-') quell::require_command(program, argv[1]);
   try {

@@ -101,6 +101,8 @@ TEST_CASE("inspect lists every tensor; prune removes what need not stay and says
   const TemporaryFolder home;
   const std::string folder = home / "checkpoints";
   for (int64_t step = 1; step <= 4; ++step) save(folder, step, at::ones({2, 3}));
+  CHECK_THROWS_AS(prune_checkpoints(home.path(), {.keep_last = 3}, true), UsageError);  // whose run is it?
+  std::ofstream(home / "run.json") << "{\"run\": \"" << std::string(32, 'a') << "\"}";
   const Answer inspected = inspect_checkpoint(home.path());
   CHECK_THAT(inspected.text, Catch::StartsWith(folder + "/step-00000004\n") && Catch::Contains("    matrix ") && Catch::Contains("F32  [2, 3]\n"));
   CHECK(inspected.json["files"][0]["tensors"].size() == 2);

@@ -36,9 +36,10 @@ LoopResult start(RunConfig config, const std::string& folder_path, const std::st
   Beginning beginning = begin_run(resume, folder_path);
   Run run(config, {});
   if (beginning.from) require_same_run(run, data_record(run), *beginning.from, accept);
-  RunFolder folder(beginning.lock ? std::move(*beginning.lock) : FolderLock(folder_path, false), run);
+  if (beginning.from) restore(run, *beginning.from);
+  RunFolder folder(beginning.lock ? std::move(*beginning.lock) : FolderLock(folder_path, false), run, beginning.id);
   Report report(folder, run.config, {.peak_flops = 0, .quiet = true});
-  if (beginning.from) restore(run, report, *beginning.from);
+  if (beginning.from) restore(report, *beginning.from);
   Saves saves(folder, run.config);
   const LoopResult result = train(run, report, saves);
   saves.now(run, report);
@@ -222,10 +223,61 @@ TEST_CASE("must wants a checkpoint, auto takes one where it is, never wants a ne
   start(config, folder, "auto");
   CHECK_THROWS_AS(begin_run("never", folder), UsageError);
   CHECK(begin_run("auto", folder).from->manifest.step == 4);
+  fs::remove(folder + "/weights.safetensors");
   leave_until(folder, 0);
   CHECK_THROWS_MATCHES(begin_run("must", folder), CheckpointError,
                        Catch::Message(folder + "/checkpoints: holds no checkpoint to go on from; resume: auto begins anew where there is none"));
   CHECK_FALSE(begin_run("auto", folder).from);
+}
+
+TEST_CASE("auto begins anew only where nothing would be lost", "[unit]") {
+  const TinyText text;
+  RunConfig config = busy(tiny_config(text));
+  config.steps = 2;
+  const std::string folder = text.folder() / "run";
+  // A folder of the user's is none of ours, and nothing in it is touched.
+  fs::create_directories(folder);
+  std::ofstream(folder + "/lock") << "mine";
+  std::ofstream(folder + "/config.yaml") << "mine";
+  CHECK_THROWS_MATCHES(begin_run("auto", folder), UsageError, Catch::Message(folder + ": is no run's folder (there is no run.json), so nothing is written into it; choose another --run DIR"));
+  CHECK(files::read(folder + "/lock") == "mine");
+  fs::remove_all(folder);
+  start(config, folder, "auto");
+  for (const Entry& entry : list_checkpoints(folder + "/checkpoints")) fs::resize_file(entry.path + "/weights.safetensors", 100);
+  CHECK_THROWS_AS(begin_run("auto", folder), CheckpointError);
+  leave_until(folder, 0);
+  std::ofstream(folder + "/weights.safetensors") << "a finished run's";
+  CHECK_THROWS_AS(begin_run("auto", folder), UsageError);
+}
+
+TEST_CASE("a plan that ends before the checkpoint is refused", "[unit]") {
+  const TinyText text;
+  RunConfig config = busy(tiny_config(text));
+  config.optimizer.schedule.kind = ScheduleKind::constant;
+  start(config, text.folder() / "run", "never");
+  config.steps = 10;
+  CHECK_THROWS_MATCHES(start(config, text.folder() / "run", "must"), UsageError,
+                       Catch::Message("steps: the plan of 10 ends before step 24, from which this run goes on"));
+}
+
+TEST_CASE("what was counted and raised before goes on: bad steps in a row, alarms", "[unit]") {
+  FinitePolicy policy({.on_nonfinite = OnNonfinite::skip, .skip_limit = 3}), resumed({.on_nonfinite = OnNonfinite::skip, .skip_limit = 3});
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(policy.must_stop(true));
+  resumed.restore(policy.state());
+  CHECK(resumed.skipped() == 3);
+  CHECK(resumed.must_stop(true));
+
+  HealthReport collapsed;
+  collapsed.layers.resize(2);
+  collapsed.layers[1].logit_bound = {2e3};
+  collapsed.layers[1].entropy_relative = {0.01};
+  HealthAlarms alarms, after;
+  CHECK(alarms.look(collapsed, 1).size() == 1);  // the logit, now
+  CHECK(alarms.look(collapsed, 2).empty());
+  after.restore(alarms.state());
+  const std::vector<Alarm> raised = after.look(collapsed, 3);
+  REQUIRE(raised.size() == 1);  // the third report of low entropy; the logit was said
+  CHECK_THAT(raised[0].message, Catch::Contains("collapsed"));
 }
 
 TEST_CASE("two processes never work in one folder", "[unit]") {

@@ -166,6 +166,21 @@ std::string read(const std::string& path, uint64_t limit) {
   return bytes;
 }
 
+void read_pieces(const std::string& path, uint64_t begin, uint64_t size, const std::function<void(std::string_view)>& take) {
+  const Descriptor opened(allowed("read", path) ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1);
+  if (opened.value < 0) fail(path, "cannot be read");
+  std::string piece(std::min<uint64_t>(size, uint64_t{1} << 20), '\0');
+  for (uint64_t done = 0; done < size;) {
+    const size_t wanted = static_cast<size_t>(std::min<uint64_t>(piece.size(), size - done));
+    const ssize_t got = ::pread(opened.value, piece.data(), wanted, static_cast<off_t>(begin + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path, "cannot be read");
+    if (got == 0) throw MachineError(cat(path, ": ends after ", begin + done, " bytes"));
+    take(std::string_view(piece).substr(0, static_cast<size_t>(got)));
+    done += static_cast<uint64_t>(got);
+  }
+}
+
 void sync_folder(const std::string& folder) {
   const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.value < 0) fail(folder, "cannot be opened");

@@ -30,6 +30,10 @@ bool make_new_folder(const std::string& path);
 // Whole file; `limit` bytes at most (an error above it), so that no input can fill the memory.
 std::string read(const std::string& path, uint64_t limit = UINT64_MAX);
 
+// Hands `size` bytes from `begin` on over in pieces, by read(): a disk that cannot deliver them is an error, where a mapping would end
+// the process. Fewer bytes than that are one too.
+void read_pieces(const std::string& path, uint64_t begin, uint64_t size, const std::function<void(std::string_view)>& take);
+
 // Gives a file or folder a name that must be free (false where it is taken), then fsyncs the folder that holds it.
 bool rename_new(const std::string& from, const std::string& to);
 // After this returns, what was made, renamed or removed in the folder stays so.

@@ -31,18 +31,21 @@ std::optional<Lock> Lock::take_over(const std::string& path) {
   return lock;
 }
 
-std::optional<Lock> Lock::hold(const std::string& path, const std::string& text) {
-  const int opened = allowed("open", path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
-  if (opened < 0) fail(path, "cannot be opened");
-  Lock lock(opened);
-  if (!lock.acquire()) {
-    if (errno == EWOULDBLOCK) return std::nullopt;
-    fail(path, "cannot be locked");
+std::optional<Lock> Lock::hold(const std::string& path, const std::string& text, std::string& former) {
+  while (true) {
+    const int opened = allowed("open", path) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
+    if (opened < 0) fail(path, "cannot be opened");
+    Lock lock(opened);
+    if (!lock.acquire() && errno == EWOULDBLOCK) return std::nullopt;
+    if (!lock.is_still_at(path)) continue;  // somebody removed it meanwhile
+    char found[4096];
+    const ssize_t count = ::pread(opened, found, sizeof found, 0);
+    former.assign(found, static_cast<size_t>(count < 0 ? 0 : count));
+    const bool written = ::ftruncate(opened, 0) == 0 && ::pwrite(opened, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+    if (!written) fail(path, "cannot be written");
+    lock.has_text_ = true;
+    return lock;
   }
-  const bool written = ::ftruncate(opened, 0) == 0 && ::pwrite(opened, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-  if (!written) fail(path, "cannot be written");
-  lock.has_text_ = true;
-  return lock;
 }
 
 bool Lock::acquire() const {

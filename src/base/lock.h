@@ -16,7 +16,8 @@ class Lock {
   static std::optional<Lock> take_over(const std::string& path);
   // Makes the file where it is not there, locks it and writes `text` into it, by which others know the owner; nothing where
   // its owner lives. The file is empty again once the lock is let go; what a killed owner wrote stays.
-  static std::optional<Lock> hold(const std::string& path, const std::string& text);
+  // `former`: what a killed owner has left. Where the file system knows no locks, it is held by whoever asks.
+  static std::optional<Lock> hold(const std::string& path, const std::string& text, std::string& former);
   ~Lock();
   Lock(Lock&& other) noexcept;
   Lock& operator=(Lock&& other) noexcept;

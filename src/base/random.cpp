@@ -1,8 +1,7 @@
 #include "base/random.h"
 
-#include <random>
-
 #include <bit>
+#include <random>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -61,8 +60,6 @@ double unit_double(uint64_t key, uint64_t counter) {
   return static_cast<double>(pair(bits[0], bits[1]) >> 11) * 0x1p-53;
 }
 
-// The domain is less than four times `size`, so the walk takes four passes on average at most; it ends because a
-// permutation returns to where it began.
 std::string unique_id() {
   std::random_device system;
   std::string digits;
@@ -73,6 +70,8 @@ std::string unique_id() {
   return digits;
 }
 
+// The domain is less than four times `size`, so the walk takes four passes on average at most; it ends because a
+// permutation returns to where it began.
 uint64_t permuted(uint64_t index, uint64_t size, uint64_t key) {
   require(index < size, "permuted: index outside the range");
   const int half_bits = (std::bit_width(size - 1) + 1) / 2;

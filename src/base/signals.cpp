@@ -12,7 +12,8 @@ namespace {
 
 std::atomic<int> received{0};
 std::atomic<bool> requested{false};
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
+                  std::atomic<const char*>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
               "a signal handler may touch lock-free atomics only");
 
 void on_signal(int number) {

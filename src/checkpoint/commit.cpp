@@ -53,13 +53,16 @@ void abandon(const std::string& hidden, const std::string& renamed) {
   }
 }
 
-// Whether a sound checkpoint of the same run is there, which holds what was to be written.
+// Whether a sound checkpoint of the same run is there, which holds what was to be written. One of another run is nobody's to remove.
 bool holds_already(const std::string& path, const Manifest& manifest) {
+  std::string run;
   try {
-    return open_checkpoint(path, Verify::full).manifest.run == manifest.run;
+    run = open_checkpoint(path, Verify::full).manifest.run;
   } catch (const CheckpointError&) {
     return false;
   }
+  if (run == manifest.run) return true;
+  throw MachineError(path + ": is a checkpoint of another run");
 }
 
 }  // namespace
@@ -81,11 +84,14 @@ std::string commit(const std::string& folder, const std::vector<StagedFile>& fil
   try {
     if (!files::make_new_folder(hidden)) throw MachineError(hidden + ": is there already");
     write_all(hidden, files, manifest);
-    is_ours = !files::exists(path);
-    if (!files::rename_new(hidden, path)) throw MachineError(path + ": was made by somebody else meanwhile");
+    is_ours = !files::exists(path);  // where the rename succeeds and what follows it does not
+    if (!files::rename_new(hidden, path)) {
+      is_ours = false;
+      throw MachineError(path + ": was made by somebody else meanwhile");
+    }
     read_back(path, manifest, verify);
     return path;
-  } catch (const Error&) {
+  } catch (...) {
     abandon(hidden, is_ours ? path : "");
     throw;
   }

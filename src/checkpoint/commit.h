@@ -17,8 +17,8 @@ std::string checkpoint_name(int64_t step);
 //   a hidden folder of its own, whose name nobody else has; every file made new, written whole, synced, closed;
 //   the manifest last, synced; the hidden folder synced; renamed to its name, which must be free; FOLDER synced;
 //   then read back as deep as `verify` says.
-// A checkpoint of that step that is there already stays where it is sound and of the same run (it holds the same), and makes way
-// where it is not sound. Returns its path. Calls no operator of LibTorch. On any error (MachineError of the disk, CheckpointError
+// A checkpoint of that step that is there already stays where it is sound and of the same run (it holds the same), makes way where it
+// is not sound, and is an error where it is another run's. Returns its path. Calls no operator of LibTorch. On any error (MachineError of the disk, CheckpointError
 // where it cannot be read back) the hidden folder is removed, and what was in FOLDER before is as it was: in particular nothing is
 // tried again on a file whose fsync failed, since the system may have thrown its pages away and then report success.
 std::string commit(const std::string& folder, const std::vector<StagedFile>& files, Manifest manifest, Verify verify);

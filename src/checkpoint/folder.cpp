@@ -28,20 +28,21 @@ struct Candidate {
 };
 
 // What retention may judge: whole by sizes, and of this run.
-std::vector<Candidate> candidates(const std::string& folder, const std::string& run) {
+std::vector<Candidate> candidates(const std::string& folder, const std::string& run, int64_t last) {
   std::vector<Candidate> all;
   for (const Entry& entry : list_checkpoints(folder)) {
     try {
       Checkpoint checkpoint = open_checkpoint(entry.path, Verify::sizes);
-      if (checkpoint.manifest.run == run) all.push_back({entry, std::move(checkpoint.manifest)});
-    } catch (const Error&) {  // not sound: neither kept for its worth nor removed for its lack of it
+      if (checkpoint.manifest.run == run && checkpoint.manifest.step == entry.step && entry.step <= last) all.push_back({entry, std::move(checkpoint.manifest)});
+    } catch (const CheckpointError&) {  // not sound: neither kept for its worth nor removed for its lack of it
     }
   }
   return all;
 }
 
-std::set<int64_t> to_keep(const std::vector<Candidate>& all, const CheckpointConfig& config) {
+std::set<int64_t> to_keep(const std::vector<Candidate>& all, const CheckpointConfig& config, const std::set<int64_t>& verified) {
   std::set<int64_t> keep;
+  for (auto at = verified.rbegin(); at != verified.rend() && keep.size() < 2; ++at) keep.insert(*at);
   const size_t last = std::min(all.size(), static_cast<size_t>(std::max<int64_t>(2, config.keep_last)));
   for (size_t i = all.size() - last; i < all.size(); ++i) keep.insert(all[i].entry.step);
   const Candidate* best = nullptr;
@@ -80,7 +81,7 @@ std::optional<Checkpoint> newest_sound(const std::string& folder, const std::str
       Checkpoint checkpoint = open_checkpoint(path, Verify::full);
       if (run.empty() || checkpoint.manifest.run == run) return checkpoint;
       note(path + ": passed over: it belongs to another run");
-    } catch (const Error& problem) {
+    } catch (const CheckpointError& problem) {
       note(cat(path, ": passed over: ", problem.what()));
     }
   }
@@ -97,18 +98,19 @@ void remove_leftovers(const std::string& folder, const Note& note) {
   }
 }
 
-std::vector<std::string> not_kept(const std::string& folder, const std::string& run, const CheckpointConfig& config) {
-  const std::vector<Candidate> all = candidates(folder, run);
-  const std::set<int64_t> keep = to_keep(all, config);
+std::vector<std::string> not_kept(const std::string& folder, const std::string& run, const CheckpointConfig& config, const std::set<int64_t>& verified) {
   std::vector<std::string> paths;
+  if (verified.empty()) return paths;
+  const std::vector<Candidate> all = candidates(folder, run, *verified.rbegin());
+  const std::set<int64_t> keep = to_keep(all, config, verified);
   for (const Candidate& each : all) {
     if (!keep.contains(each.entry.step)) paths.push_back(each.entry.path);
   }
   return paths;
 }
 
-std::vector<std::string> retain(const std::string& folder, const std::string& run, const CheckpointConfig& config) {
-  const std::vector<std::string> paths = not_kept(folder, run, config);
+std::vector<std::string> retain(const std::string& folder, const std::string& run, const CheckpointConfig& config, const std::set<int64_t>& verified) {
+  const std::vector<std::string> paths = not_kept(folder, run, config, verified);
   for (const std::string& path : paths) remove_checkpoint(path);
   return paths;
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,16 +23,17 @@ struct Entry {
 std::vector<Entry> list_checkpoints(const std::string& folder);
 
 // The newest that is whole, every byte of it. `note` tells of each newer one that is not, and why. `run`: only checkpoints of that
-// run count, unless it is empty.
+// run count, unless it is empty. Throws MachineError where one cannot be read now, which says nothing of what is in it.
 std::optional<Checkpoint> newest_sound(const std::string& folder, const std::string& run, const Note& note);
 
 // Removes what unfinished saves and removals have left. Only whoever holds the run's lock may call it.
 void remove_leftovers(const std::string& folder, const Note& note);
 
-// Removes what need not stay by `config`: a checkpoint stays that is among the last `keep_last` of its run, is a multiple of
-// `keep_every`, or has the best number `keep_best` (the first of equals). What is not a checkpoint of that run stays untouched. Returns their paths.
-std::vector<std::string> retain(const std::string& folder, const std::string& run, const CheckpointConfig& config);
-// The paths of what retain() would remove.
-std::vector<std::string> not_kept(const std::string& folder, const std::string& run, const CheckpointConfig& config);
+// What need not stay by `config`: a checkpoint stays that is among the last `keep_last` of its run, is a multiple of `keep_every`, has
+// the best number `keep_best` (the first of equals), or is one of the last two of the steps `verified`, of which every byte is known
+// to be right. What is not a checkpoint of that run, or of a step after the last of `verified`, is neither counted nor touched.
+std::vector<std::string> not_kept(const std::string& folder, const std::string& run, const CheckpointConfig& config, const std::set<int64_t>& verified);
+// Removes it and returns the paths.
+std::vector<std::string> retain(const std::string& folder, const std::string& run, const CheckpointConfig& config, const std::set<int64_t>& verified);
 
 }  // namespace quell

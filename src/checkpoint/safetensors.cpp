@@ -121,20 +121,20 @@ std::string_view SafetensorsFile::head() const { return contents_->head; }
 
 uint64_t SafetensorsFile::size() const { return contents_->head.size() + contents_->data.size(); }
 
-std::string_view SafetensorsFile::bytes(const std::string& name) const {
+std::pair<uint64_t, uint64_t> SafetensorsFile::place(const std::string& name) const {
   const StoredTensor& stored = contents_->at(name);
-  return contents_->data.substr(stored.begin, stored.end - stored.begin);
+  return {contents_->head.size() + stored.begin, stored.end - stored.begin};
 }
 
 at::Tensor SafetensorsFile::view(const std::string& name) const {
   const StoredTensor& stored = contents_->at(name);
   // LibTorch knows no tensor that cannot be written; the mapping is read-only, so a write would end the process.
-  return at::from_blob(const_cast<char*>(bytes(name).data()), stored.shape, at::TensorOptions().dtype(stored.type));
+  return at::from_blob(const_cast<char*>(contents_->data.data() + stored.begin), stored.shape, at::TensorOptions().dtype(stored.type));
 }
 
 at::Tensor SafetensorsFile::read(const std::string& name) const {
   const StoredTensor& stored = contents_->at(name);
-  const std::string_view bytes = this->bytes(name);
+  const std::string_view bytes = contents_->data.substr(stored.begin, stored.end - stored.begin);
   if (stored.type == at::kBool && std::any_of(bytes.begin(), bytes.end(), [](unsigned char b) { return b > 1; })) {
     throw CheckpointError(cat(contents_->path, ": tensor ", name, ": BOOL holds bytes other than 0 and 1"));
   }

@@ -35,7 +35,7 @@ class SafetensorsFile {
   at::ScalarType type(const std::string& name) const;
   at::Tensor read(const std::string& name) const;  // a copy on the CPU
   at::Tensor view(const std::string& name) const;  // of the mapped file: read from it only, and only while this object lives
-  std::string_view bytes(const std::string& name) const;
+  std::pair<uint64_t, uint64_t> place(const std::string& name) const;  // in the file: where its bytes begin, and how many there are
   std::string_view head() const;  // the file up to its first tensor
   uint64_t size() const;          // of the file, in bytes
   const Metadata& metadata() const;

@@ -1,20 +1,22 @@
 #include "checkpoint/saver.h"
 
+#include <system_error>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/machine.h"
+#include "base/text.h"
 #include "checkpoint/commit.h"
 #include "checkpoint/folder.h"
 
 namespace quell {
 namespace {
 
-// A new folder stays only once the one around it is synced.
-void make_folder(const std::string& folder) {
-  if (files::is_folder(folder)) return;
+// A folder stays only once the one around it is synced, and that one too.
+void make_durable(const std::string& folder) {
   files::make_folders(folder);
-  files::sync_folder(folder + "/..");
+  for (const char* up : {"/..", "/../..", "/../../.."}) files::sync_folder(folder + up);
 }
 
 }  // namespace
@@ -29,11 +31,16 @@ void Saver::begin(const State& state, Manifest manifest, std::function<void()> b
   manifest.numbers = state.numbers;
   written_ = false;
   result_ = {.step = manifest.step, .path = {}, .problem = {}, .seconds = 0};
-  writer_ = std::thread([this, files = staging_.take(state), manifest = std::move(manifest), before = std::move(before)] {
+  const auto work =[this, files = staging_.take(state), manifest = std::move(manifest), before = std::move(before)] {
     machine::lower_thread_priority();
     write(files, manifest, before);
     written_ = true;
-  });
+  };
+  try {
+    writer_ = std::thread(work);
+  } catch (const std::system_error& problem) {
+    throw MachineError(cat("a thread that saves cannot be started: ", problem.what()));
+  }
 }
 
 std::optional<SaveResult> Saver::result(bool wait) {
@@ -45,11 +52,13 @@ std::optional<SaveResult> Saver::result(bool wait) {
 void Saver::write(const std::vector<StagedFile>& files, const Manifest& manifest, const std::function<void()>& before) {
   const Timer timer;
   try {
-    make_folder(folder_);
+    if (!is_durable_) make_durable(folder_);
+    is_durable_ = true;
     require_space(folder_, files);
     before();
     result_.path = commit(folder_, files, manifest, config_.verify);
-    retain(folder_, manifest.run, config_);
+    verified_.insert(manifest.step);
+    retain(folder_, manifest.run, config_, verified_);
   } catch (const std::exception& problem) {  // of memory too: nothing of a save may end the process
     result_.problem = problem.what();
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -17,14 +18,17 @@ namespace quell {
 struct SaveResult {
   int64_t step = 0;
   std::string path;     // "" where it failed
-  std::string problem;  // why
+  std::string problem;  // why; or, with a path, why older ones could not be removed
   double seconds = 0;   // from the copy's end to the last check
 };
 
 class Saver {
  public:
   // Checkpoints go into `folder`, which is made at the first save.
-  Saver(std::string folder, const CheckpointConfig& config) : folder_(std::move(folder)), config_(config) {}
+  // Checkpoint `verified` is known to be sound: the one that the run goes on from; -1: there is none.
+  Saver(std::string folder, const CheckpointConfig& config, int64_t verified = -1) : folder_(std::move(folder)), config_(config) {
+    if (verified >= 0) verified_.insert(verified);
+  }
   ~Saver();  // waits
 
   // Copies the state and begins to write it; at most one save is under way, and another one is waited for. `manifest`: all but
@@ -43,6 +47,8 @@ class Saver {
 
   std::string folder_;
   CheckpointConfig config_;
+  std::set<int64_t> verified_;  // steps; the writer's while it writes
+  bool is_durable_ = false;     // that the folder itself is there
   Staging staging_;
   std::thread writer_;
   std::atomic<bool> written_{false};

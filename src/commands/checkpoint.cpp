@@ -1,11 +1,9 @@
 // quell checkpoint ls|verify|inspect|diff|prune
 #include "commands/commands.h"
 
-#include <iostream>
 #include <memory>
 
-#include "base/error.h"
-#include "tools/checkpoints.h"
+#include "commands/answer.h"
 
 namespace quell {
 namespace {
@@ -24,11 +22,7 @@ CLI::App* add(CLI::App& parent, Action& chosen, const char* name, const char* he
   CLI::App* command = parent.add_subcommand(name, help);
   command->add_flag("--json", args->json, "As JSON");
   command->callback([args, ask, &chosen] {
-    chosen = [args, ask] {
-      const Answer answer = ask(*args);
-      std::cout << (args->json ? answer.json.dump(1) + "\n" : answer.text);
-      return static_cast<int>(answer.yes ? Exit::finished : Exit::answer_is_no);
-    };
+    chosen = [args, ask] { return print(ask(*args), args->json); };
   });
   return command;
 }

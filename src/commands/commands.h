@@ -19,6 +19,8 @@ void add_plan(CLI::App& program, Action& chosen);
 void add_generate(CLI::App& program, Action& chosen);
 void add_config(CLI::App& program, Action& chosen);
 void add_checkpoint(CLI::App& program, Action& chosen);
+void add_verify_resume(CLI::App& program, Action& chosen);
+void add_replay(CLI::App& program, Action& chosen);
 void add_data(CLI::App& program, Action& chosen);
 
 }  // namespace quell

@@ -41,7 +41,9 @@ TensorDifference compare(const at::Tensor& a, const at::Tensor& b) {
       d.ulp = -1;
     } else if (!std::isnan(d.largest)) {
       d.largest = std::max(d.largest, difference);
-      d.ulp = std::max(d.ulp, std::abs(rank_of<Float, Int>(x[i]) - rank_of<Float, Int>(y[i])));
+      int64_t apart = 0;
+      const bool counted = d.ulp >= 0 && !__builtin_sub_overflow(rank_of<Float, Int>(x[i]), rank_of<Float, Int>(y[i]), &apart);
+      d.ulp = counted ? std::max(d.ulp, std::abs(apart)) : -1;
     }
   }
   return d;

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
+#include "train/folder.h"
 
 namespace quell {
 namespace {
@@ -53,7 +54,7 @@ std::string problem_of(const std::string& path, Verify depth) {
 Checkpoint checkpoint_at(const std::string& dir) {
   if (is_checkpoint(dir)) return open_checkpoint(dir, Verify::sizes);
   std::string passed;
-  auto newest = newest_sound(folder_of(dir), "", [&](const std::string& note) { passed += "\n  " + note; });
+  auto newest = newest_sound(folder_of(dir), run_id_of(dir), [&](const std::string& note) { passed += "\n  " + note; });
   if (!newest) throw CheckpointError(cat(dir, ": holds no sound checkpoint:", passed));
   return std::move(*newest);
 }
@@ -127,11 +128,16 @@ Answer inspect_checkpoint(const std::string& dir) {
 }
 
 Answer prune_checkpoints(const std::string& dir, const CheckpointConfig& keep, bool dry) {
+  const std::string id = files::is_folder(dir) ? run_id_of(dir) : "";
+  if (id.empty()) throw UsageError(dir + ": is no run's folder; give one, like runs/text_small");
+  const FolderLock lock(dir, true);  // nobody may be training in it
   const std::string folder = folder_of(dir);
-  const auto newest = newest_sound(folder, "", [](const std::string&) {});
-  if (!newest) throw CheckpointError(folder + ": holds no sound checkpoint, so none is removed");
+  std::set<int64_t> verified;
+  for (const Entry& entry : list_checkpoints(folder)) {
+    if (problem_of(entry.path, Verify::full).empty() && read_manifest(entry.path).run == id) verified.insert(entry.step);
+  }
   Answer answer{"", Json::array()};
-  for (const std::string& path : dry ? not_kept(folder, newest->manifest.run, keep) : retain(folder, newest->manifest.run, keep)) {
+  for (const std::string& path : dry ? not_kept(folder, id, keep, verified) : retain(folder, id, keep, verified)) {
     answer.text += cat(path, dry ? ": would go\n" : ": removed\n");
     answer.json.push_back(path);
   }

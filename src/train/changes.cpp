@@ -60,7 +60,7 @@ bool is_within(const std::string& key, const std::string& section) {
 void judge_plan(Change& change, const RunConfig& before, const RunConfig& after) {
   const ScheduleConfig &old = before.optimizer.schedule, &now = after.optimizer.schedule;
   const bool stated = now.steps && (old.steps ? *old.steps : before.steps.value_or(0)) == *now.steps;
-  if (now.kind == ScheduleKind::constant || stated) {
+  if (now.kind == ScheduleKind::constant || now.kind == ScheduleKind::inverse_sqrt || stated) {
     change.kind = ChangeKind::safe;
   } else {
     change.why = cat("optimizer.schedule.steps=", change.before, " keeps the learning rates as they were planned; --accept steps stretches them");
@@ -100,6 +100,8 @@ std::vector<Change> changes(const RunConfig& before, const RunConfig& after) {
     if (key == "optimizer.schedule.steps" && after.optimizer.schedule.steps == before.steps && !before.optimizer.schedule.steps) {
       change.kind = ChangeKind::safe;  // it states what followed from the plan
     }
+    const auto is_cpu = [](const RunConfig& config) { return !config.device.starts_with("cuda"); };
+    if (key == "device" && is_cpu(before) && is_cpu(after)) change.kind = ChangeKind::safe;
     if (key == "precision" && (before.precision == Precision::fp64) != (after.precision == Precision::fp64)) {
       change.kind = ChangeKind::impossible;
       change.why = "the saved weights are of another type";

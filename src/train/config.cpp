@@ -99,14 +99,20 @@ void check_drawn(Problems& problems, const RunConfig& c) {
   if (!c.evaluate.batches && !c.evaluate.sets.empty()) problems.add("evaluate.batches", endless, "set a number of batches");
 }
 
-// A misspelt set would keep nothing, and say nothing.
+// A misspelt name would keep nothing, and say nothing.
 void check_best(Problems& problems, const RunConfig& c) {
   if (!c.checkpoint.keep_best) return;
-  const std::string& metric = *c.checkpoint.keep_best;
-  const auto names_it = [&](const EvaluationSet& set) { return metric.starts_with(set.name + ".") || (c.ema && metric.starts_with(set.name + ".ema.")); };
-  if (std::none_of(c.evaluate.sets.begin(), c.evaluate.sets.end(), names_it)) {
-    problems.add("checkpoint.keep_best", cat("\"", metric, "\" is of no set in evaluate.sets"), "write the set's name, a dot and loss or accuracy");
+  std::vector<std::string> kinds{"loss", "accuracy"}, names;
+  if (std::holds_alternative<VitConfig>(c.model)) kinds.emplace_back("accuracy_top5");
+  if (std::holds_alternative<CopyData>(c.data)) kinds.emplace_back("exact_match");
+  for (const EvaluationSet& set : c.evaluate.sets) {
+    for (const std::string& kind : kinds) {
+      names.push_back(cat(set.name, ".", kind));
+      if (c.ema) names.push_back(cat(set.name, ".ema.", kind));
+    }
   }
+  if (std::find(names.begin(), names.end(), *c.checkpoint.keep_best) != names.end()) return;
+  problems.add("checkpoint.keep_best", cat("\"", *c.checkpoint.keep_best, "\" is no number of an evaluation of this run"), "allowed: " + join(names, ", "));
 }
 
 }  // namespace

@@ -24,13 +24,15 @@ std::string owner_text() {
   return text;
 }
 
-// The id that the first start gave the run.
-std::string run_id(const std::string& folder) {
-  const std::string path = folder + "/run.json";
-  if (!files::exists(path)) files::write_atomically(path, Json{{"run", unique_id()}}.dump() + "\n");
-  const Json json = parse_json(files::read(path, 1 << 16), path);
-  if (!json.is_object() || !json.contains("run") || !json["run"].is_string()) throw CheckpointError(path + ": holds no id of a run");
-  return json["run"].get<std::string>();
+// Keeps what the run was made with so far.
+void write_config(const std::string& folder, const Run& run) {
+  const std::string path = folder + "/config.yaml", text = config::print(run.config);
+  if (files::exists(path)) {
+    const std::string before = files::read(path, 1 << 20);
+    if (before == text) return;
+    files::write_atomically(cat(folder, "/config.until_", run.step, ".yaml"), before);
+  }
+  files::write_atomically(path, text);
 }
 
 }  // namespace
@@ -45,19 +47,35 @@ Json data_record(const Run& run) {
   return record;
 }
 
+std::string folder_is_taken(const std::string& path) {
+  return path + ": exists already, and a run never overwrites another; go on with it by --resume, or choose another name or --run DIR";
+}
+
+std::string run_id_of(const std::string& folder) {
+  const std::string path = folder + "/run.json";
+  if (!files::exists(path)) return "";
+  const Json json = parse_json(files::read(path, 1 << 16), path);
+  if (!json.is_object() || !json.contains("run") || !json["run"].is_string()) throw CheckpointError(path + ": holds no id of a run");
+  return json["run"].get<std::string>();
+}
+
 FolderLock::FolderLock(const std::string& path, bool may_exist) : path_(path) {
-  if (!files::make_new_folder(path) && !may_exist) {
-    throw UsageError(path + ": exists already, and a run never overwrites another; go on with it by --resume, or choose another name or --run DIR");
-  }
+  if (!files::make_new_folder(path) && !may_exist) throw UsageError(folder_is_taken(path));
   const std::string file = path + "/lock";
-  const std::string owner = files::exists(file) ? files::read(file, 4096) : "";
-  lock_ = files::Lock::hold(file, owner_text());
-  if (!lock_) throw MachineError(cat(path, ": ", owner.empty() ? "another process" : owner, " is working in it"));
+  std::string owner;
+  lock_ = files::Lock::hold(file, owner_text(), owner);
+  if (!lock_) {
+    owner = files::read(file, 4096);
+    throw MachineError(cat(path, ": ", owner.empty() ? "another process" : owner, " is working in it"));
+  }
+  log::also_to_file(path + "/log.txt");
   if (!owner.empty()) log::info(cat("lock        taken over from ", owner, ", which was killed: it works here no more"));
 }
 
-RunFolder::RunFolder(FolderLock lock, const Run& run) : lock_(std::move(lock)), id_(run_id(path())), data_(data_record(run)) {
-  files::write_atomically(path() + "/config.yaml", config::print(run.config));
+RunFolder::RunFolder(FolderLock lock, const Run& run, const std::string& id)
+    : lock_(std::move(lock)), id_(id.empty() ? unique_id() : id), data_(data_record(run)) {
+  files::write_atomically(path() + "/run.json", Json{{"run", id_}}.dump() + "\n");
+  write_config(path(), run);
   files::write_atomically(path() + "/data.json", data_.dump(1) + "\n");
   if (const Vocabulary* vocabulary = vocabulary_of(run.source)) {
     files::write_atomically(path() + "/vocabulary.json", vocabulary->to_json().dump(1) + "\n");
@@ -66,7 +84,6 @@ RunFolder::RunFolder(FolderLock lock, const Run& run) : lock_(std::move(lock)), 
     files::write_atomically(path() + "/classes.json", Json(images->set().class_names()).dump(1) + "\n");
   }
   metrics_ = std::make_unique<files::Appender>(metrics_path());
-  log::also_to_file(path() + "/log.txt");
 }
 
 std::optional<int64_t> RunFolder::set_metrics_aside(uint64_t bytes) {
@@ -79,6 +96,7 @@ std::optional<int64_t> RunFolder::set_metrics_aside(uint64_t bytes) {
   files::Appender aside(path() + "/metrics.set_aside.jsonl");
   aside.write_line(rest);
   aside.sync();
+  files::sync_folder(path());  // before anything is cut off
   files::truncate(metrics_path(), bytes);
   return rows;
 }

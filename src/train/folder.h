@@ -18,7 +18,7 @@ namespace quell {
 class FolderLock {
  public:
   // `may_exist`: false throws UsageError where the folder is there. Throws MachineError where another process works in it, and
-  // says which.
+  // says which. From here on messages also go to log.txt.
   FolderLock(const std::string& path, bool may_exist);
   const std::string& path() const { return path_; }
 
@@ -27,13 +27,20 @@ class FolderLock {
   std::optional<files::Lock> lock_;
 };
 
+// What is said of a folder that must be new and is not.
+std::string folder_is_taken(const std::string& path);
+
+// The run's id in FOLDER/run.json; "" where there is no such file. Throws CheckpointError where it holds none.
+std::string run_id_of(const std::string& folder);
+
 // What data.json holds: of each set its path, size and digest.
 Json data_record(const Run& run);
 
 class RunFolder {
  public:
-  // Writes config.yaml, data.json and, where the data have them, vocabulary.json or classes.json.
-  RunFolder(FolderLock lock, const Run& run);
+  // Writes run.json, config.yaml, data.json and, where the data have them, vocabulary.json or classes.json. `id`: the run's, or "" for
+  // a new one. A config.yaml that was another stays as config.until_<step>.yaml.
+  RunFolder(FolderLock lock, const Run& run, const std::string& id = "");
 
   const std::string& path() const { return lock_.path(); }
   std::string checkpoints() const { return path() + "/checkpoints"; }

@@ -56,17 +56,17 @@ bool step_and_report(Run& run, Report& report, StepResult& result) {
 }  // namespace
 
 LoopResult train(Run& run, Report& report, Saves& saves) try {
-  const Timer timer;
   double evaluating = 0;
   run.begin_prefetch(run.step);
   while (true) {
     if (evaluation_due(run)) evaluating = evaluate_and_report(run, report);
-    if (run.steps > 0 && run.step == run.steps) return {Ending::finished, run.step, {}};
+    if (run.steps > 0 && run.step >= run.steps) return {Ending::finished, run.step, {}};
     stop_here();
     if (saves.stop_wanted()) return {Ending::stopped, run.step, {}};
     saves.look(run, report);
 
-    if (run.config.time && timer.seconds() + evaluating + saves.seconds() > *run.config.time) {
+    // A save may be under way when the last one begins.
+    if (run.config.time && run.since_start.seconds() + evaluating + 2 * saves.seconds() > *run.config.time) {
       if (run.step > 0 && run.evaluated != run.step) evaluate_and_report(run, report);
       return {Ending::out_of_time, run.step, {}};
     }

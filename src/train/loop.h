@@ -20,7 +20,7 @@ struct LoopResult {
 
 // Goes on from run.step until the plan is done, time is up, a stop was asked for, or the finite policy ends the run. What is due
 // between two steps is done in this order: evaluation, the end, a stop, a save. An evaluation in which a stop is asked for is left
-// at once and leaves no trace, so that a resumed run makes it whole.
+// at once and has no row, so that a resumed run makes it whole.
 LoopResult train(Run& run, Report& report, Saves& saves);
 
 }  // namespace quell

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "optim/schedule.h"
+
 namespace quell {
 namespace {
 
@@ -29,6 +31,19 @@ double rms(const Heads& heads) {
 Json number(double x) {
   if (std::isfinite(x)) return x;
   return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
+
+Json step_row(const Run& run, int64_t step, const StepResult& result, const HealthReport* health) {
+  Json row{{"step", step + 1}};
+  add_losses(row, result.totals, run.config.loss);
+  row["grad_norm"] = number(result.norm.item<double>());
+  row["lr"] = run.config.optimizer.lr * schedule_factor(run.config.optimizer.schedule, step, run.steps);
+  row[run.items()] = (step + 1) * run.items_per_step();
+  if (health != nullptr) {
+    add_health(row, "", *health);
+    add_weights(row, layer_weights(run));
+  }
+  return row;
 }
 
 void add_losses(Json& row, const LossTotals& totals, const LossConfig& loss) {

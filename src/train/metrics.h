@@ -14,6 +14,10 @@ namespace quell {
 // JSON has no NaN and no infinity; a string keeps the fact. null is kept for what does not exist.
 Json number(double x);
 
+// What a step computed, without the clock: "step", losses, "grad_norm" before clipping, "lr", what it has seen, and where `health`
+// was given, that.
+Json step_row(const Run& run, int64_t step, const StepResult& result, const HealthReport* health);
+
 void add_losses(Json& row, const LossTotals& totals, const LossConfig& loss);
 // `prefix` "" or "valid.": attention.* and heads.*.
 void add_health(Json& row, const std::string& prefix, const HealthReport& health);

@@ -2,16 +2,11 @@
 
 #include "base/text.h"
 #include "nn/count.h"
-#include "optim/schedule.h"
 #include "train/metrics.h"
 #include "train/sample.h"
 
 namespace quell {
 namespace {
-
-double learning_rate(const Run& run, int64_t step) {
-  return run.config.optimizer.lr * schedule_factor(run.config.optimizer.schedule, step, run.steps);
-}
 
 std::string evaluation_text(const Evaluation& evaluation, int64_t done) {
   std::string text = cat("step ", done, ": ", evaluation.name, " loss ", significant(evaluation.totals.cross_entropy(), 5));
@@ -47,12 +42,11 @@ bool Report::due(int64_t step) const { return step == 0 || (step + 1) % config_.
 void Report::step(const Run& run, int64_t step, const StepResult& result, const HealthSums& health) {
   const double now = seconds();
   const double training = now - excluded_seconds_;
+  std::optional<HealthReport> measured;
+  if (health.bounds) measured = report_of(health, run.world);
   Json row{{"step", step + 1}, {"time", now}};
-  add_losses(row, result.totals, config_.loss);
+  row.update(step_row(run, step, result, measured ? &*measured : nullptr));
   const double norm = result.norm.item<double>();
-  row["grad_norm"] = number(norm);
-  row["lr"] = learning_rate(run, step);
-  row[run.items()] = (step + 1) * run.items_per_step();
 
   ProgressLine line{.step = step + 1, .steps = run.steps, .loss = result.totals.cross_entropy(), .lr = row["lr"], .grad_norm = norm, .items = run.items()};
   if (last_step_ >= 0 && step > last_step_ && training > last_seconds_) {
@@ -64,11 +58,8 @@ void Report::step(const Run& run, int64_t step, const StepResult& result, const 
     }
     if (step + 1 < run.steps) line.seconds_left = seconds * static_cast<double>(run.steps - step - 1);
   }
-  if (health.bounds) {
-    const HealthReport report = report_of(health, run.world);
-    add_health(row, "", report);
-    add_weights(row, layer_weights(run));
-    for (const Alarm& alarm : alarms_.look(report, step + 1)) console_.warn(cat(alarm.critical ? "critical: " : "", alarm.message));
+  if (measured) {
+    for (const Alarm& alarm : alarms_.look(*measured, step + 1)) console_.warn(cat(alarm.critical ? "critical: " : "", alarm.message));
   }
   if (norm == 0 && row["lr"] > 0.0 && !warned_of_no_gradient_) {
     console_.warn(cat("step ", step + 1, ": the gradient is exactly 0, so nothing is learned; are the weights or activations past fp32's range?"));
@@ -123,7 +114,8 @@ void Report::restore(const State& stored) {
   last_evaluation_ = part_of(stored, "last").numbers;
   const int64_t bytes = stored.integers.at("metrics_bytes");
   const auto aside = folder_.set_metrics_aside(static_cast<uint64_t>(bytes));
-  if (!aside) console_.warn(cat(folder_.path(), "/metrics.jsonl is shorter than at the checkpoint: rows of earlier steps are missing"));
+  const bool is_new = folder_.metrics_bytes() == 0;  // the run goes on from another one's checkpoint
+  if (!aside && !is_new) console_.warn(cat(folder_.path(), "/metrics.jsonl is shorter than at the checkpoint: rows of earlier steps are missing"));
   if (aside && *aside > 0) console_.say(cat("metrics     ", *aside, " rows of steps that will be made again are now in metrics.set_aside.jsonl"));
 }
 

@@ -1,10 +1,13 @@
 #include "train/resume.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
 #include "config/load.h"
+#include "tensors/switches.h"
 #include "train/changes.h"
 
 namespace quell {
@@ -12,26 +15,38 @@ namespace {
 
 void warn(const std::string& text) { log::warn(text); }
 
-std::string id_of(const std::string& folder) {
-  const std::string path = folder + "/run.json";
-  if (!files::exists(path)) return "";
-  return parse_json(files::read(path, 1 << 16), path).value("run", "");
+// That of a run, or one in which a run began and left nothing.
+bool is_run_folder(const std::string& folder) {
+  if (files::exists(folder + "/run.json")) return true;
+  const std::vector<std::string> names = files::list(folder);
+  const auto is_first = [](const std::string& name) { return name == "lock" || name == "log.txt" || name.starts_with("run.json.tmp-"); };
+  return std::all_of(names.begin(), names.end(), is_first);
 }
 
 Beginning go_on(const std::string& folder, bool must) {
-  Beginning beginning{folder, FolderLock(folder, true), {}};
+  if (!is_run_folder(folder)) throw UsageError(folder + ": is no run's folder (there is no run.json), so nothing is written into it; choose another --run DIR");
+  Beginning beginning{folder, FolderLock(folder, true), {}, run_id_of(folder)};
   const std::string checkpoints = folder + "/checkpoints";
   remove_leftovers(checkpoints, warn);
-  beginning.from = newest_sound(checkpoints, id_of(folder), warn);
-  if (!beginning.from && must) {
-    throw CheckpointError(checkpoints + ": holds no checkpoint to go on from; resume: auto begins anew where there is none");
+  beginning.from = newest_sound(checkpoints, beginning.id, warn);
+  if (beginning.from) {
+    beginning.id = beginning.from->manifest.run;
+    return beginning;
+  }
+  // To begin anew is right only where nothing would be lost.
+  if (must) throw CheckpointError(checkpoints + ": holds no checkpoint to go on from; resume: auto begins anew where there is none");
+  if (!list_checkpoints(checkpoints).empty()) {
+    throw CheckpointError(checkpoints + ": holds checkpoints, but none that is sound and of this run, as said above; move them away to begin anew");
+  }
+  if (files::exists(folder + "/weights.safetensors")) {
+    throw UsageError(folder + ": holds a run's weights but no checkpoint to go on from, and they are not written over; choose another --run DIR");
   }
   return beginning;
 }
 
 Checkpoint from_path(const std::string& path) {
   if (files::is_folder(path + "/checkpoints")) {
-    auto newest = newest_sound(path + "/checkpoints", "", warn);
+    auto newest = newest_sound(path + "/checkpoints", run_id_of(path), warn);
     if (!newest) throw CheckpointError(path + "/checkpoints: holds no checkpoint to go on from");
     return std::move(*newest);
   }
@@ -61,6 +76,10 @@ void add_misfits(std::vector<std::string>& problems, const std::string& part, co
   for (const std::string& problem : misfits(live, part == "report" ? of_report(part_of(stored, part)) : part_of(stored, part))) problems.push_back(cat(part, ": ", problem));
 }
 
+void require_fit(const std::vector<std::string>& problems, const Checkpoint& from) {
+  if (!problems.empty()) throw CheckpointError(cat(from.path, ": does not fit this run:\n  ", join(problems, "\n  ")));
+}
+
 }  // namespace
 
 Beginning begin_run(const std::string& resume, const std::string& folder) {
@@ -69,9 +88,9 @@ Beginning begin_run(const std::string& resume, const std::string& folder) {
     return go_on(folder, resume == "must");
   }
   if (files::exists(folder)) {
-    throw UsageError(folder + ": exists already, and a run never overwrites another; go on with it by --resume, or choose another name or --run DIR");
+    throw UsageError(folder_is_taken(folder));
   }
-  Beginning beginning{folder, {}, {}};
+  Beginning beginning{folder, {}, {}, ""};
   if (resume != "never" && resume != "auto") beginning.from = from_path(resume);
   return beginning;
 }
@@ -92,21 +111,21 @@ State state_of(const Run& run, const Report& report) {
   return all;
 }
 
-void restore(Run& run, Report& report, const Checkpoint& from) {
+void restore(Run& run, const Checkpoint& from) {
   const State stored = from.state();
   std::vector<std::string> problems;
   add_misfits(problems, "weights", weights_state(run), stored);
   add_misfits(problems, "optimizer", run.optimizer.state(), stored);
   if (run.ema) add_misfits(problems, "ema", run.ema->state(run.parameters), stored);
   add_misfits(problems, "finite", run.finite.state(), stored);
-  add_misfits(problems, "report", of_report(report.state()), stored);
   add_misfits(problems, "run", place_of(run), stored);
-  if (!problems.empty()) throw CheckpointError(cat(from.path, ": does not fit this run:\n  ", join(problems, "\n  ")));
-
+  require_fit(problems, from);
+  if (stored.integers.at("run.position") != stored.integers.at("run.step") * run.batch) {
+    throw CheckpointError(from.path + ": its position in the data is not that of its step");
+  }
   if (const int64_t overfit = stored.integers.at("run.overfit"); overfit != run.overfit) {
     throw UsageError(cat("--overfit ", run.overfit, ": this run was begun with --overfit ", overfit, " (0: on all samples)"));
   }
-  report.restore(part_of(stored, "report"));
   copy_tensors(weights_state(run), part_of(stored, "weights"));
   run.arena.refresh_compute();
   run.optimizer.restore(part_of(stored, "optimizer"));
@@ -116,11 +135,35 @@ void restore(Run& run, Report& report, const Checkpoint& from) {
   run.evaluated = stored.integers.at("run.evaluated");
 }
 
+void restore(Report& report, const Checkpoint& from) {
+  const State stored{{}, from.manifest.integers, from.manifest.numbers};
+  std::vector<std::string> problems;
+  add_misfits(problems, "report", of_report(report.state()), stored);
+  require_fit(problems, from);
+  try {
+    report.restore(part_of(stored, "report"));
+  } catch (const std::out_of_range&) {
+    throw CheckpointError(from.path + ": its report.alarms are incomplete");
+  }
+}
+
 std::vector<std::string> require_same_run(const Run& run, const Json& data, const Checkpoint& from, const std::vector<std::string>& accepted) {
   const auto before = config::load<RunConfig>(config::Source::from_text(from.manifest.config, cat(from.path, "/", manifest_name)));
-  const std::vector<Change> found = changes(before, run.config);
+  std::vector<Change> found = changes(before, run.config);
+  const std::string libtorch = libtorch_description();
+  if (libtorch == from.manifest.libtorch) {
+    for (Change& change : found) {
+      if (change.key == "threads") change.kind = ChangeKind::safe;  // another spelling of as many
+    }
+  } else {
+    log::warn(cat("goes on with libtorch ", libtorch, ", was ", from.manifest.libtorch, ": sums may be rounded otherwise from here on"));
+  }
   require_accepted(found, accepted);
-  const Json &saved = from.manifest.data.at("train"), &now = data.at("train");
+  const int64_t step = from.manifest.step;
+  if (run.steps > 0 && step > run.steps) {
+    throw UsageError(cat("steps: the plan of ", run.steps, " ends before step ", step, ", from which this run goes on"));
+  }
+  const Json saved = from.manifest.data.value("train", Json::object()), &now = data.at("train");
   if (saved.value("digest", "") != now.value("digest", "")) {
     throw DataError(cat(now.value("path", ""), ": is not what this run was begun with: its digest is ", now.value("digest", ""), ", was ",
                         saved.value("digest", ""), " (", saved.value("path", ""), ")"));

@@ -17,6 +17,7 @@ struct Beginning {
   std::string folder;
   std::optional<FolderLock> lock;   // where the folder is gone on with; else it is made once the run is built
   std::optional<Checkpoint> from;   // nothing: from the first step
+  std::string id;                   // of the run that is gone on with; "": a new one
 };
 
 // Decides by `resume` of the run file, before anything is allocated: every byte of the checkpoint has been read and checked.
@@ -30,9 +31,11 @@ State model_state(const Run& run);
 // Everything that the next step depends on, and where the reports are. Tensors are views.
 State state_of(const Run& run, const Report& report);
 
-// Puts run and report where the checkpoint was taken. Throws CheckpointError with all that is missing or does not fit, before
-// anything is changed.
-void restore(Run& run, Report& report, const Checkpoint& from);
+// Puts the run where the checkpoint was taken. Throws CheckpointError with all that is missing or does not fit, before anything is
+// changed.
+void restore(Run& run, const Checkpoint& from);
+// Likewise what reports go on from, and sets the metrics' later rows aside.
+void restore(Report& report, const Checkpoint& from);
 
 // Compares the run's file and data with the checkpoint's; see train/changes.h. Returns what changed, in lines.
 std::vector<std::string> require_same_run(const Run& run, const Json& data, const Checkpoint& from, const std::vector<std::string>& accepted);

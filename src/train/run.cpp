@@ -79,7 +79,7 @@ Run::Run(RunConfig resolved, const RunOptions& options)
   micro_batch = batch / parts;
   fill(parameters, arena, static_cast<uint64_t>(config.seed));
   const auto& from = transformer(config.model).init.from;
-  if (from) load_weights(weights_file(*from), parameters, arena, std::holds_alternative<Vit>(model) ? Refit(refit) : Refit());
+  if (from && !options.resumes) load_weights(weights_file(*from), parameters, arena, std::holds_alternative<Vit>(model) ? Refit(refit) : Refit());
   if (config.ema) ema.emplace(arena, *config.ema);
 }
 

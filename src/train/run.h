@@ -28,6 +28,7 @@ namespace quell {
 // How this start of the run differs from the run file.
 struct RunOptions {
   int64_t overfit = 0;  // train on the first N samples over and over; 0: on all
+  bool resumes = false; // its weights will come from a checkpoint: model.init.from need not be there any more
   Progress progress;    // scanning data
 };
 
@@ -38,6 +39,7 @@ struct Run {
   Run(RunConfig resolved, const RunOptions& options);
   Run(Run&&) = delete;  // its parts refer to each other
 
+  Timer since_start;
   RunConfig config;  // vocabulary or classes, and steps, filled in
   World world;
   Source source;

@@ -14,13 +14,12 @@
 namespace quell {
 
 Saves::Saves(RunFolder& folder, const RunConfig& config, int64_t resumed)
-    : folder_(folder), config_(config.checkpoint), saver_(folder.checkpoints(), config.checkpoint), saved_(resumed), begun_(resumed) {}
+    : folder_(folder), config_(config.checkpoint), saver_(folder.checkpoints(), config.checkpoint, resumed), saved_(resumed), begun_(resumed) {
+  stop_wanted();
+}
 
 void Saves::look(const Run& run, Report& report) {
-  if (const auto result = saver_.result(/*wait=*/false)) {
-    tell(report, *result);
-    if (result->path.empty() && config_.on_save_error == OnSaveError::stop) throw MachineError("checkpoint: " + result->problem);
-  }
+  if (const auto result = saver_.result(/*wait=*/false)) obey(report, *result);
   const std::string wanted = folder_.path() + "/SAVE";
   const bool asked = files::exists(wanted);
   const bool due = config_.every > 0 && run.step > 0 && run.step % config_.every == 0;
@@ -29,8 +28,12 @@ void Saves::look(const Run& run, Report& report) {
   begin(run, report);
 }
 
-void Saves::now(const Run& run, Report& report) {
+void Saves::wait(Report& report) {
   if (const auto result = saver_.result(/*wait=*/true)) tell(report, *result);
+}
+
+void Saves::now(const Run& run, Report& report) {
+  wait(report);
   if (saved_ == run.step) return;
   begin(run, report);
   const SaveResult result = *saver_.result(/*wait=*/true);
@@ -46,7 +49,7 @@ bool Saves::stop_wanted() const {
 }
 
 void Saves::begin(const Run& run, Report& report) {
-  if (const auto result = saver_.result(/*wait=*/true)) tell(report, *result);
+  if (const auto result = saver_.result(/*wait=*/true)) obey(report, *result);
   signals::set_place("save", run.step);
   begun_ = run.step;
   saver_.begin(state_of(run, report), manifest_of(run, report), [this] { folder_.sync_metrics(); });
@@ -59,7 +62,13 @@ void Saves::tell(Report& report, const SaveResult& result) {
     return;
   }
   saved_ = result.step;
+  if (!result.problem.empty()) report.warn("older checkpoints could not be removed: " + result.problem);
   report.say(cat("saved       ", result.path, " in ", human_seconds(result.seconds)));
+}
+
+void Saves::obey(Report& report, const SaveResult& result) {
+  tell(report, result);
+  if (result.path.empty() && config_.on_save_error == OnSaveError::stop) throw MachineError("checkpoint: " + result.problem);
 }
 
 Manifest Saves::manifest_of(const Run& run, const Report& report) const {
@@ -72,7 +81,7 @@ Manifest Saves::manifest_of(const Run& run, const Report& report) const {
   manifest.libtorch = libtorch_description();
   manifest.world = run.world.size();
   manifest.data = folder_.data();
-  manifest.metrics = report.last_evaluation();
+  if (run.evaluated == run.step) manifest.metrics = report.last_evaluation();  // of these weights, no others
   return manifest;
 }
 

@@ -22,8 +22,11 @@ class Saves {
   // Saves and waits: at the end, and where the run is stopped. Throws MachineError where it cannot.
   void now(const Run& run, Report& report);
 
-  // Whether the file STOP is in the run's folder; it is removed then.
+  // Whether the file STOP is in the run's folder; it is removed then. One that was there before the start is removed at once.
   bool stop_wanted() const;
+
+  // For the save under way, and tells what became of it.
+  void wait(Report& report);
 
   // How long stopping may take: the longest save so far.
   double seconds() const { return longest_; }
@@ -31,6 +34,7 @@ class Saves {
  private:
   void begin(const Run& run, Report& report);
   void tell(Report& report, const SaveResult& result);
+  void obey(Report& report, const SaveResult& result);  // tells, and throws where a failure is to stop the run
   Manifest manifest_of(const Run& run, const Report& report) const;
 
   RunFolder& folder_;

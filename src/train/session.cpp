@@ -66,34 +66,66 @@ int stop_code(const RunConfig& config) {
   return std::getenv("TORCHELASTIC_RUN_ID") != nullptr ? 0 : static_cast<int>(Exit::stopped);
 }
 
-int finish(Run& run, Report& report, Saves& saves, const RunFolder& folder, const LoopResult& result) {
-  if (result.ending == Ending::bad_numbers) throw NumericsError(cat(result.what, "; ", keep_weights(run, folder)));
-  saves.now(run, report);  // first: who stops a run may not wait for long
-  folder.save_weights(run, result.steps);
-  if (result.ending == Ending::stopped) {
-    log::warn(cat("stopped on request after step ", result.steps, "; run again with --resume to go on"));
-    return stop_code(run.config);
+int stopped(Run& run, const RunFolder& folder, const std::string& why) {
+  try {
+    folder.save_weights(run, run.step);
+  } catch (const MachineError& problem) {  // the checkpoint has them too
+    log::warn(problem.what());
   }
+  log::warn(cat(why, " after step ", run.step, "; run again with --resume to go on"));
+  return stop_code(run.config);
+}
+
+int finish(Run& run, Report& report, Saves& saves, const RunFolder& folder, const LoopResult& result) {
+  if (result.ending == Ending::bad_numbers) {
+    saves.wait(report);
+    throw NumericsError(cat(result.what, "; ", keep_weights(run, folder)));
+  }
+  saves.now(run, report);  // first: who stops a run may not wait for long
+  if (result.ending == Ending::stopped) return stopped(run, folder, "stopped on request");
+  if (result.ending == Ending::out_of_time && run.steps > 0) return stopped(run, folder, "time is up");
+  folder.save_weights(run, result.steps);
   const char* why = result.ending == Ending::out_of_time ? "time is up" : "finished";
   log::info(cat(why, " after step ", result.steps, "; the weights are in ", folder.path(), "/weights.safetensors"));
   return static_cast<int>(Exit::finished);
 }
 
-// The folder of a run that is built and, where it goes on, is the run that was begun.
+// The folder of a run that is built and, where it goes on, is where it was left. Nothing in it is written before all of that holds.
 RunFolder folder_of(Run& run, Beginning& beginning, const TrainOptions& options) {
+  std::vector<std::string> changed;
   if (beginning.from) {
-    const auto lines = require_same_run(run, data_record(run), *beginning.from, options.accept);
-    for (const std::string& line : lines) log::info("changed     " + line);
+    changed = require_same_run(run, data_record(run), *beginning.from, options.accept);
+    restore(run, *beginning.from);
   }
-  return RunFolder(beginning.lock ? std::move(*beginning.lock) : FolderLock(beginning.folder, false), run);
+  RunFolder folder(beginning.lock ? std::move(*beginning.lock) : FolderLock(beginning.folder, false), run, beginning.id);
+  for (const std::string& line : changed) log::warn("changed     " + line);
+  return folder;
 }
 
-void restore_run(Run& run, Report& report, RunFolder& folder, const Beginning& beginning) {
+void restore_report(const Run& run, Report& report, RunFolder& folder, const Beginning& beginning) {
   if (beginning.from) {
-    restore(run, report, *beginning.from);
+    restore(report, *beginning.from);
     log::info(cat("resumed     after step ", run.step, " from ", beginning.from->path));
-  } else if (beginning.lock) {
+  } else if (!beginning.id.empty()) {
     folder.set_metrics_aside(0);  // of a start that left no checkpoint
+  }
+}
+
+int train_in_folder(Run& run, Beginning& beginning, RunFolder& folder, double peak_flops, bool quiet) {
+  Report report(folder, run.config, {.peak_flops = peak_flops, .quiet = quiet});
+  restore_report(run, report, folder, beginning);
+  Saves saves(folder, run.config, beginning.from && !beginning.id.empty() ? run.step : -1);
+  beginning.from.reset();  // its files need not stay mapped
+  try {
+    const LoopResult result = train(run, report, saves);
+    warn_of_broken(run);
+    return finish(run, report, saves, folder, result);
+  } catch (const MachineError& problem) {  // the log or a checkpoint cannot be written: a full disk
+    saves.wait(report);
+    throw MachineError(cat(problem.what(), "; ", keep_weights(run, folder)));
+  } catch (const DataError& problem) {  // a token that no window had reached before
+    saves.wait(report);
+    throw DataError(cat(problem.what(), "; ", keep_weights(run, folder)));
   }
 }
 
@@ -101,26 +133,12 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
   const std::string path = options.folder.empty() ? "runs/" + config.name : options.folder;
   Beginning beginning = options.dry_run ? Beginning{} : begin_run(config.resume, path);
   const double peak_flops = probe_matrix_products();
-  Run run(config, {.overfit = options.overfit, .progress = scanning()});
+  Run run(config, {.overfit = options.overfit, .resumes = beginning.from.has_value(), .progress = scanning()});
   for (const std::string& line : start_block(run, threads, peak_flops)) log::info(line);
   if (options.dry_run) return dry_run(run);
   RunFolder folder = folder_of(run, beginning, options);
   log::info("run         " + folder.path());
-  LoopResult result;
-  try {
-    Report report(folder, run.config, {.peak_flops = peak_flops, .quiet = options.quiet});
-    restore_run(run, report, folder, beginning);
-    const bool same_folder = beginning.lock.has_value() && beginning.from;
-    Saves saves(folder, run.config, same_folder ? run.step : -1);
-    beginning.from.reset();  // its files need not stay mapped
-    result = train(run, report, saves);
-    warn_of_broken(run);
-    return finish(run, report, saves, folder, result);
-  } catch (const MachineError& problem) {  // the log or a checkpoint cannot be written: a full disk
-    throw MachineError(cat(problem.what(), "; ", keep_weights(run, folder)));
-  } catch (const DataError& problem) {  // a token that no window had reached before
-    throw DataError(cat(problem.what(), "; ", keep_weights(run, folder)));
-  }
+  return train_in_folder(run, beginning, folder, peak_flops, options.quiet);
 }
 
 }  // namespace

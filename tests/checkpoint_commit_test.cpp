@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include <cerrno>
+#include <cmath>
+#include <fstream>
 #include <filesystem>
 
 #include "base/error.h"
@@ -286,6 +288,38 @@ TEST_CASE("a checkpoint of another run is neither gone on from nor written over"
   CHECK_THROWS_MATCHES(commit(home / "c", staging.take(state), other, Verify::full), MachineError,
                        Catch::Message(home / "c/step-00000003: is a checkpoint of another run"));
   CHECK(newest_step(home / "c") == 3);
+}
+
+TEST_CASE("what a user has put at a checkpoint's name is told of and not touched", "[unit]") {
+  const TemporaryFolder home;
+  const std::string path = home / "c/step-00000002";
+  save(home / "c", 1);
+  const int kind = GENERATE(0, 1, 2);
+  CAPTURE(kind);
+  if (kind == 0) std::ofstream(path) << "a file";
+  if (kind == 1) fs::create_directory_symlink("step-00000001", path);
+  if (kind == 2) {
+    save(home / "c", 2);
+    fs::resize_file(path + "/weights.safetensors", 3);  // ours and broken, but for the notes
+    std::ofstream(path + "/notes") << "precious";
+  }
+  CHECK_THROWS_MATCHES(save(home / "c", 2), MachineError, Catch::Message(path + ": is in the way, and is not or not only a checkpoint of ours: move it away"));
+  CHECK(fs::exists(fs::symlink_status(path)));
+  if (kind == 2) CHECK(files::exists(path + "/notes"));
+}
+
+TEST_CASE("a state that is not finite is not saved, and takes no other checkpoint's place", "[unit]") {
+  const TemporaryFolder home;
+  Saver saver(home / "c", {.keep_last = 2});
+  for (int64_t step = 1; step <= 5; ++step) {
+    State state = state_of(static_cast<double>(step));
+    if (step > 2) state.tensors[step % 2 == 0 ? "weights.matrix" : "optimizer.first.matrix"].view(-1)[34] = step == 3 ? HUGE_VAL : NAN;
+    saver.begin(state, manifest_of(step), [] {});
+    const auto result = saver.result(true);
+    CHECK(result->not_finite == (step > 2));
+    if (step == 4) CHECK(result->problem == "matrix of weights.safetensors holds numbers that are not finite");
+  }
+  CHECK(names(home / "c") == std::vector<std::string>{"step-00000001", "step-00000002"});
 }
 
 TEST_CASE("a disk that cannot be read makes one checkpoint pass over, not the program end", "[unit]") {

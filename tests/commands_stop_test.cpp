@@ -175,6 +175,16 @@ TEST_CASE("SIGKILL at random times loses no more than what was not saved", "[uni
   }
 }
 
+TEST_CASE("--accept and --set take one word, and leave the overrides behind them", "[unit]") {
+  const Place place;
+  REQUIRE(place.run("train run.yaml --run runs/one").code == 0);
+  const Outcome outcome = place.run("train run.yaml --run runs/one --resume --accept steps steps=44 --set ema=0.9 report.every=2");
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.err, Catch::Contains("changed     steps: 40 -> 44") && Catch::Contains("changed     report.every: 1 -> 2") && Catch::Contains("finished after step 44"));
+  CHECK(files::exists(place / "runs/one/config.until_40.yaml"));
+}
+
 TEST_CASE("a second process is kept out of a run's folder, and the next one is told of a killed one", "[unit]") {
   const Place place;
   Child child(place.path(), Place::training("one", {"evaluate.sample=1000000"}));

@@ -250,6 +250,37 @@ TEST_CASE("auto begins anew only where nothing would be lost", "[unit]") {
   CHECK_THROWS_AS(begin_run("auto", folder), UsageError);
 }
 
+TEST_CASE("metrics that end in the middle of a line, or are gone, cost no row that is made from now on", "[unit]") {
+  const TinyText text;
+  const RunConfig config = busy(tiny_config(text));
+  const std::string folder = text.folder() / "run", metrics = folder + "/metrics.jsonl";
+  start(config, folder, "never");
+  const std::vector<Json> all = rows_of(folder);
+  leave_until(folder, 10);
+  const std::string whole = files::read(metrics);
+  const bool gone = GENERATE(false, true);
+  if (gone) fs::remove(metrics);
+  else fs::resize_file(metrics, whole.find("{\"step\":9,") + 20);
+  start(config, folder, "must");
+  const std::vector<Json> rows = rows_of(folder);
+  REQUIRE(rows.size() >= 14);
+  CHECK(std::equal(rows.end() - 14, rows.end(), all.end() - 14));
+}
+
+TEST_CASE("a damaged run.json says what to do, and without it the newest checkpoint says whose run it is", "[unit]") {
+  const TinyText text;
+  const RunConfig config = busy(tiny_config(text));
+  const std::string folder = text.folder() / "run", file = folder + "/run.json";
+  start(config, folder, "never");
+  const std::string id = run_id_of(folder);
+  std::ofstream(file, std::ios::trunc) << "";
+  CHECK_THROWS_MATCHES(begin_run("auto", folder), CheckpointError,
+                       Catch::Message(file + ": holds no id of a run; remove it, and the newest checkpoint says whose run it is"));
+  fs::remove(file);
+  start(config, folder, "must");
+  CHECK(run_id_of(folder) == id);
+}
+
 TEST_CASE("a plan that ends before the checkpoint is refused", "[unit]") {
   const TinyText text;
   RunConfig config = busy(tiny_config(text));
@@ -326,6 +357,7 @@ TEST_CASE("every key has a rule for a resumed run, and a changed file is taken, 
   leave_until(folder, 10);
   changed = config;
   changed.optimizer.lr = 0.02;
+  CHECK(message_of(changed, {"optimizer.lr=0.02"}) == "--accept optimizer.lr=0.02: there is no such key");
   CHECK(message_of(changed, {"optimizer"}) == "");
 }
 

@@ -87,6 +87,11 @@ bool is_folder(const std::string& path) {
   return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
 }
 
+bool is_link(const std::string& path) {
+  struct stat found;
+  return ::lstat(path.c_str(), &found) == 0 && S_ISLNK(found.st_mode);
+}
+
 uint64_t size(const std::string& path) {
   struct stat found;
   if (::stat(path.c_str(), &found) != 0) fail(path, "cannot be examined");
@@ -269,6 +274,12 @@ Appender::Appender(const std::string& path) : path_(path) {
 }
 
 Appender::~Appender() { ::close(descriptor_); }
+
+uint64_t Appender::size() const {
+  struct stat found;
+  if (::fstat(descriptor_, &found) != 0) fail(path_, "cannot be examined");
+  return static_cast<uint64_t>(found.st_size);
+}
 
 void Appender::sync() {
   if (!allowed("fsync", path_) || ::fsync(descriptor_) != 0) fail(path_, "cannot be synced");

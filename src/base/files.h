@@ -17,6 +17,7 @@ namespace quell::files {
 
 bool exists(const std::string& path);
 bool is_folder(const std::string& path);
+bool is_link(const std::string& path);
 uint64_t size(const std::string& path);
 int64_t modified(const std::string& path);                 // when it was last written: nanoseconds since 1970
 std::vector<std::string> list(const std::string& folder);  // names, sorted
@@ -73,6 +74,7 @@ class Appender {
   Appender& operator=(const Appender&) = delete;
   void write_line(std::string_view line);
   void sync();  // what was written so far stays, whatever happens to the machine
+  uint64_t size() const;  // of the file, also where its name was taken away meanwhile
 
  private:
   std::string path_;

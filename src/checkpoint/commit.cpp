@@ -1,5 +1,7 @@
 #include "checkpoint/commit.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
@@ -53,16 +55,23 @@ void abandon(const std::string& hidden, const std::string& renamed) {
   }
 }
 
-// Whether a sound checkpoint of the same run is there, which holds what was to be written. One of another run is nobody's to remove.
+// Whether a sound checkpoint of the same run and step is there, which holds what was to be written. What is not ours is nobody's to
+// remove.
 bool holds_already(const std::string& path, const Manifest& manifest) {
-  std::string run;
+  const auto is_ours = [](const std::string& name) { return name == manifest_name || name.ends_with(".safetensors"); };
+  const bool is_plain = files::is_folder(path) && !files::is_link(path);
+  const std::vector<std::string> names = is_plain ? files::list(path) : std::vector<std::string>();
+  if (!is_plain || !std::all_of(names.begin(), names.end(), is_ours)) {
+    throw MachineError(path + ": is in the way, and is not or not only a checkpoint of ours: move it away");
+  }
+  Manifest there;
   try {
-    run = open_checkpoint(path, Verify::full).manifest.run;
+    there = open_checkpoint(path, Verify::full).manifest;
   } catch (const CheckpointError&) {
     return false;
   }
-  if (run == manifest.run) return true;
-  throw MachineError(path + ": is a checkpoint of another run");
+  if (there.run != manifest.run) throw MachineError(path + ": is a checkpoint of another run");
+  return there.step == manifest.step;
 }
 
 }  // namespace
@@ -76,7 +85,7 @@ std::string checkpoint_name(int64_t step) {
 std::string commit(const std::string& folder, const std::vector<StagedFile>& files, Manifest manifest, Verify verify) {
   const std::string name = checkpoint_name(manifest.step), path = folder + "/" + name;
   const std::string hidden = cat(folder, "/.", name, ".tmp-", manifest.save);
-  if (files::exists(path)) {
+  if (files::exists(path) || files::is_link(path)) {
     if (holds_already(path, manifest)) return path;
     remove_checkpoint(path);
   }

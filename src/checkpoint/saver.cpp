@@ -19,6 +19,30 @@ void make_durable(const std::string& folder) {
   for (const char* up : {"/..", "/../..", "/../../.."}) files::sync_folder(folder + up);
 }
 
+// Of floating-point types; counted by bits, since this thread calls no operator.
+template <class Bits>
+bool all_finite(const StagedTensor& tensor, Bits exponent) {
+  const Bits* bits = reinterpret_cast<const Bits*>(tensor.at);
+  const uint64_t count = tensor.bytes / sizeof(Bits);
+  bool finite = true;
+  for (uint64_t i = 0; i < count; ++i) finite &= (bits[i] & exponent) != exponent;
+  return finite;
+}
+
+bool is_finite(const StagedTensor& tensor) {
+  if (tensor.type == at::kFloat) return all_finite<uint32_t>(tensor, 0x7F800000u);
+  return tensor.type != at::kDouble || all_finite<uint64_t>(tensor, 0x7FF0000000000000u);
+}
+
+std::string not_finite(const std::vector<StagedFile>& files) {
+  for (const StagedFile& file : files) {
+    for (const StagedTensor& tensor : file.tensors) {
+      if (!is_finite(tensor)) return cat(tensor.name, " of ", file.name, " holds numbers that are not finite");
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Saver::~Saver() {
@@ -51,6 +75,9 @@ std::optional<SaveResult> Saver::result(bool wait) {
 
 void Saver::write(const std::vector<StagedFile>& files, const Manifest& manifest, const std::function<void()>& before) {
   const Timer timer;
+  result_.problem = not_finite(files);
+  result_.not_finite = !result_.problem.empty();
+  if (result_.not_finite) return;
   try {
     if (!is_durable_) make_durable(folder_);
     is_durable_ = true;

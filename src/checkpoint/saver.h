@@ -19,6 +19,7 @@ struct SaveResult {
   int64_t step = 0;
   std::string path;     // "" where it failed
   std::string problem;  // why; or, with a path, why older ones could not be removed
+  bool not_finite = false;  // it failed because a number of the state is not
   double seconds = 0;   // from the copy's end to the last check
 };
 
@@ -31,7 +32,8 @@ class Saver {
   }
   ~Saver();  // waits
 
-  // Copies the state and begins to write it; at most one save is under way, and another one is waited for. `manifest`: all but
+  // Copies the state and begins to write it, unless one of its numbers is not finite: nothing can go on from that, and it must not
+  // take the place of what can; at most one save is under way, and another one is waited for. `manifest`: all but
   // its files, integers and numbers. `before` runs on the writing thread before the checkpoint appears: what must be on the disk
   // by then. It and the thread call no operator of LibTorch.
   void begin(const State& state, Manifest manifest, std::function<void()> before);

@@ -19,7 +19,7 @@ struct ConfigArguments {
   void add_to(CLI::App& command) {
     command.add_option("FILE", file, "The run file (YAML)")->required()->type_name("");
     command.add_option("KEY=VALUE", positional, "Overrides, like optimizer.lr=3e-4")->type_name("");
-    command.add_option("--set", set, "The same, one at a time")->type_name("KEY=VALUE")->expected(1)->take_all();
+    command.add_option("--set", set, "The same, one at a time")->type_name("KEY=VALUE")->expected(1)->take_all()->allow_extra_args(false);
   }
 
   config::Source source() const {

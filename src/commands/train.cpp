@@ -24,7 +24,7 @@ void add_train(CLI::App& program, Action& chosen) {
       ->type_name("N")->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}).description(""));
   command->add_flag("--resume{must}", args->resume, "Go on with the run in its folder: the same as resume=must; or --resume=auto, --resume=PATH");
   command->add_option("--accept", args->options.accept, "A key whose change this resumed run takes, though it changes numbers")
-      ->type_name("KEY")->expected(1)->take_all();
+      ->type_name("KEY")->expected(1)->take_all()->allow_extra_args(false);
   command->add_flag("--quiet,-q", args->options.quiet, "Print warnings and errors only");
   command->callback([args, &chosen] {
     chosen = [args] {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
 #include "train/folder.h"
@@ -53,9 +54,8 @@ std::string problem_of(const std::string& path, Verify depth) {
 
 Checkpoint checkpoint_at(const std::string& dir) {
   if (is_checkpoint(dir)) return open_checkpoint(dir, Verify::sizes);
-  std::string passed;
-  auto newest = newest_sound(folder_of(dir), run_id_of(dir), [&](const std::string& note) { passed += "\n  " + note; });
-  if (!newest) throw CheckpointError(cat(dir, ": holds no sound checkpoint:", passed));
+  auto newest = newest_sound(folder_of(dir), run_id_of(dir), [](const std::string& note) { log::warn(note); });
+  if (!newest) throw CheckpointError(dir + ": holds no sound checkpoint");
   return std::move(*newest);
 }
 
@@ -133,9 +133,14 @@ Answer prune_checkpoints(const std::string& dir, const CheckpointConfig& keep, b
   const FolderLock lock(dir, true);  // nobody may be training in it
   const std::string folder = folder_of(dir);
   std::set<int64_t> verified;
+  bool has_metric = !keep.keep_best;
   for (const Entry& entry : list_checkpoints(folder)) {
-    if (problem_of(entry.path, Verify::full).empty() && read_manifest(entry.path).run == id) verified.insert(entry.step);
+    if (problem_of(entry.path, Verify::full).empty() && read_manifest(entry.path).run == id) {
+      verified.insert(entry.step);
+      has_metric = has_metric || read_manifest(entry.path).metrics.contains(*keep.keep_best);
+    }
   }
+  if (!has_metric) throw UsageError(cat("--keep-best: no sound checkpoint of ", dir, " has the number ", *keep.keep_best, "; quell checkpoint inspect shows them"));
   Answer answer{"", Json::array()};
   for (const std::string& path : dry ? not_kept(folder, id, keep, verified) : retain(folder, id, keep, verified)) {
     answer.text += cat(path, dry ? ": would go\n" : ": removed\n");

@@ -32,16 +32,18 @@ Tensors look_at(const RunConfig& config, const Objective& objective, const Evalu
 
 }  // namespace
 
+void require_samples(const EvaluationData& set, const std::vector<int64_t>& samples) {
+  for (const int64_t sample : samples) {
+    if (sample >= 0 && sample < samples_of(set.data)) continue;
+    throw UsageError(cat("--samples: ", sample, " is not among the ", samples_of(set.data), " samples of ", set.name, ", counted from 0"));
+  }
+}
+
 void dump_samples(const std::string& path, const RunConfig& config, const Objective& objective, const EvaluationData& set,
                   const std::vector<int64_t>& samples) {
   at::NoGradGuard no_gradients;
   std::vector<Tensors> all;
-  for (const int64_t sample : samples) {
-    if (sample < 0 || sample >= samples_of(set.data)) {
-      throw UsageError(cat("--samples: ", sample, " is not among the ", samples_of(set.data), " samples of ", set.name, ", counted from 0"));
-    }
-    all.push_back(look_at(config, objective, set, sample));
-  }
+  for (const int64_t sample : samples) all.push_back(look_at(config, objective, set, sample));
   Tensors stacked;
   for (size_t i = 0; !all.empty() && i < all[0].size(); ++i) {
     std::vector<at::Tensor> parts;

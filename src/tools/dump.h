@@ -10,10 +10,12 @@
 
 namespace quell {
 
+// Throws UsageError where one of the samples is not in the set.
+void require_samples(const EvaluationData& set, const std::vector<int64_t>& samples);
+
 // Writes a safetensors file. S samples, L layers, H heads, T tokens, N scored positions of the whole set, V vocabulary or classes:
 //   samples [S] (their numbers in the set), targets [S] or [S, T], predictions like targets, attention [S, L, H, T, T]
 //   images: images [S, channels, image, image] as the model saw them, logits [S, V]; text: tokens [S, T]
-// Throws UsageError for a sample outside the set.
 void dump_samples(const std::string& path, const RunConfig& config, const Objective& objective, const EvaluationData& set,
                   const std::vector<int64_t>& samples);
 

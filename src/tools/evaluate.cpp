@@ -132,6 +132,7 @@ std::vector<SetReport> evaluate_run(const EvaluateOptions& options) {
   if (options.threads) config.threads = options.threads;
   const Labels labels = labels_of_run(options.run);
   const std::vector<EvaluationData> sets = open_evaluations(config, labels, options.progress);
+  for (const EvaluationData& set : sets) require_samples(set, options.samples);  // before anything is written
   if (!options.dump.empty()) files::make_folders(options.dump);
   prepare_process(config);
 

@@ -16,7 +16,14 @@ std::string require_file(const std::string& run, const char* name, const char* w
 
 RunConfig config_of_run(const std::string& run) {
   if (!files::is_folder(run)) throw UsageError(run + ": no such folder; give the folder of a run, like runs/text_small");
-  return config::load<RunConfig>(config::Source::from_file(require_file(run, "config.yaml", "run")));
+  const std::string path = require_file(run, "config.yaml", "run");
+  RunConfig config = config::load<RunConfig>(config::Source::from_file(path));
+  const auto* vit = std::get_if<VitConfig>(&config.model);
+  const bool resolved = vit != nullptr ? vit->classes.has_value() : std::get<DecoderConfig>(config.model).vocabulary.has_value();
+  if (!resolved) {
+    throw CheckpointError(cat(path, ": model.", vit != nullptr ? "classes" : "vocabulary", " is not a number: this is not the file that the run wrote"));
+  }
+  return config;
 }
 
 Labels labels_of_run(const std::string& run) {

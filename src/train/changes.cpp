@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/keys.h"
 #include "config/print.h"
 
 namespace quell {
@@ -120,6 +121,12 @@ std::vector<std::string> change_lines(const std::vector<Change>& changes) {
 }
 
 void require_accepted(const std::vector<Change>& changes, const std::vector<std::string>& accepted) {
+  for (const std::string& key : accepted) {
+    const auto& keys = config::keys_of<RunConfig>();
+    if (std::none_of(keys.begin(), keys.end(), [&](const config::Key& known) { return is_within(known.path, key) || config::matches(known, key); })) {
+      throw UsageError("--accept " + key + ": there is no such key");
+    }
+  }
   std::vector<Change> refused, unaccepted;
   for (const Change& change : changes) {
     const auto covers = [&](const std::string& key) { return is_within(change.key, key); };

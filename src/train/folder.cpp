@@ -54,8 +54,14 @@ std::string folder_is_taken(const std::string& path) {
 std::string run_id_of(const std::string& folder) {
   const std::string path = folder + "/run.json";
   if (!files::exists(path)) return "";
-  const Json json = parse_json(files::read(path, 1 << 16), path);
-  if (!json.is_object() || !json.contains("run") || !json["run"].is_string()) throw CheckpointError(path + ": holds no id of a run");
+  Json json;
+  try {
+    json = parse_json(files::read(path, 1 << 16), path);
+  } catch (const DataError&) {  // said below
+  }
+  if (!json.is_object() || !json.contains("run") || !json["run"].is_string()) {
+    throw CheckpointError(path + ": holds no id of a run; remove it, and the newest checkpoint says whose run it is");
+  }
   return json["run"].get<std::string>();
 }
 
@@ -88,7 +94,10 @@ RunFolder::RunFolder(FolderLock lock, const Run& run, const std::string& id)
 
 std::optional<int64_t> RunFolder::set_metrics_aside(uint64_t bytes) {
   const std::string all = files::read(metrics_path());
-  if (all.size() < bytes) return std::nullopt;
+  if (all.size() < bytes) {
+    if (!all.ends_with('\n')) files::truncate(metrics_path(), all.rfind('\n') + 1);  // 0 where there is no line
+    return std::nullopt;
+  }
   std::string_view rest = std::string_view(all).substr(bytes);
   if (rest.empty()) return 0;
   const int64_t rows = std::count(rest.begin(), rest.end(), '\n');

@@ -48,10 +48,10 @@ class RunFolder {
   const Json& data() const { return data_; }     // what data.json holds
 
   void write_row(const Json& row) { metrics_->write_line(row.dump()); }
-  uint64_t metrics_bytes() const { return files::size(metrics_path()); }
+  uint64_t metrics_bytes() const { return metrics_->size(); }
   void sync_metrics() { metrics_->sync(); }
   // Moves what stands behind the first `bytes` of metrics.jsonl to metrics.set_aside.jsonl: rows of steps that will be made again.
-  // Returns how many rows; nothing where the file is shorter than that.
+  // Returns how many rows; nothing where the file is shorter than that, and then a line at its end that is cut off goes.
   std::optional<int64_t> set_metrics_aside(uint64_t bytes);
 
   // weights.safetensors after `step` updates, and where there is a moving average, ema.safetensors; fp64 stays fp64.

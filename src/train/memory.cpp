@@ -104,6 +104,9 @@ Model declare_model(ParameterList& parameters, const ModelConfig& config, const 
   if (!unmatched.empty()) {
     throw UsageError("optimizer.freeze: no parameter matches " + join(unmatched, ", ") + " (names are like blocks.0.mlp.up.weight)");
   }
+  if (std::all_of(parameters.begin(), parameters.end(), [](const Parameter& parameter) { return parameter.frozen; })) {
+    throw UsageError("optimizer.freeze: every parameter is frozen, so there is nothing to train");
+  }
   return model;
 }
 

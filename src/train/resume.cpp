@@ -17,7 +17,7 @@ void warn(const std::string& text) { log::warn(text); }
 
 // That of a run, or one in which a run began and left nothing.
 bool is_run_folder(const std::string& folder) {
-  if (files::exists(folder + "/run.json")) return true;
+  if (files::exists(folder + "/run.json") || !list_checkpoints(folder + "/checkpoints").empty()) return true;
   const std::vector<std::string> names = files::list(folder);
   const auto is_first = [](const std::string& name) { return name == "lock" || name == "log.txt" || name.starts_with("run.json.tmp-"); };
   return std::all_of(names.begin(), names.end(), is_first);

@@ -40,7 +40,7 @@ std::string weights_file(const std::string& from) {
 
 // A model that sees images of another size than before has as many more or fewer positions; nothing else may differ.
 at::Tensor refit(const std::string& name, const at::Tensor& saved, const std::vector<int64_t>& shape) {
-  if (name != "position.weight" || saved.dim() != 2 || shape.size() != 2 || saved.size(1) != shape[1]) return {};
+  if (name != "position.weight" || saved.numel() == 0 || saved.dim() != 2 || shape.size() != 2 || saved.size(1) != shape[1]) return {};
   return resample_positions(saved, shape[0]);
 }
 
@@ -55,7 +55,8 @@ int64_t planned_steps(const RunConfig& config, int64_t epoch_samples) {
     steps = std::min(steps, std::ceil(static_cast<double>(*config.tokens) / (batch * context)));
   }
   if (config.epochs) steps = std::min(steps, std::ceil(*config.epochs * static_cast<double>(epoch_samples) / batch));
-  return std::isinf(steps) ? 0 : std::max<int64_t>(1, static_cast<int64_t>(steps));
+  // 2^53: as many as a double counts.
+  return std::isinf(steps) ? 0 : std::max<int64_t>(1, static_cast<int64_t>(std::min(steps, 0x1p53)));
 }
 
 Run::Run(RunConfig resolved, const RunOptions& options)

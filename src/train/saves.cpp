@@ -37,6 +37,7 @@ void Saves::now(const Run& run, Report& report) {
   if (saved_ == run.step) return;
   begin(run, report);
   const SaveResult result = *saver_.result(/*wait=*/true);
+  if (result.not_finite) throw NumericsError("checkpoint: " + result.problem + "; a smaller optimizer.lr may help");
   if (result.path.empty()) throw MachineError("checkpoint: " + result.problem);
   tell(report, result);
 }

@@ -111,6 +111,16 @@ void restore_report(const Run& run, Report& report, RunFolder& folder, const Beg
   }
 }
 
+// What is wrong with the data can be mended, and then the run can go on: between two steps its state is whole.
+std::string keep_run(Run& run, Report& report, Saves& saves, const RunFolder& folder) {
+  try {
+    saves.now(run, report);
+    return cat("all up to step ", run.step, " is saved: --resume goes on from there");
+  } catch (const Error&) {
+    return keep_weights(run, folder);
+  }
+}
+
 int train_in_folder(Run& run, Beginning& beginning, RunFolder& folder, double peak_flops, bool quiet) {
   Report report(folder, run.config, {.peak_flops = peak_flops, .quiet = quiet});
   restore_report(run, report, folder, beginning);
@@ -124,8 +134,7 @@ int train_in_folder(Run& run, Beginning& beginning, RunFolder& folder, double pe
     saves.wait(report);
     throw MachineError(cat(problem.what(), "; ", keep_weights(run, folder)));
   } catch (const DataError& problem) {  // a token that no window had reached before
-    saves.wait(report);
-    throw DataError(cat(problem.what(), "; ", keep_weights(run, folder)));
+    throw DataError(cat(problem.what(), "; ", keep_run(run, report, saves, folder)));
   }
 }
 

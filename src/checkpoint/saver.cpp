@@ -13,10 +13,16 @@
 namespace quell {
 namespace {
 
-// A folder stays only once the one around it is synced, and that one too.
+// A folder stays only once the one around it is synced, and that one too. Those around the run's need not be open to us.
 void make_durable(const std::string& folder) {
   files::make_folders(folder);
-  for (const char* up : {"/..", "/../..", "/../../.."}) files::sync_folder(folder + up);
+  files::sync_folder(folder + "/..");
+  for (const char* around : {"/../..", "/../../.."}) {
+    try {
+      files::sync_folder(folder + around);
+    } catch (const MachineError&) {
+    }
+  }
 }
 
 // Of floating-point types; counted by bits, since this thread calls no operator.

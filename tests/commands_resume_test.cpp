@@ -6,8 +6,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "commands_support.h"
-#include "temporary.h"
+#include "run_place.h"
 
 namespace quell {
 namespace {
@@ -15,23 +14,11 @@ namespace {
 using testing::Outcome;
 using testing::slurp;
 
-class Place {
- public:
-  Place() {
-    std::ofstream text(folder_ / "text.txt");
-    for (int i = 0; i < 2000; ++i) text << "line " << i * i % 97 << " of a text,\n";
-    text.close();
-    std::ofstream(folder_ / "run.yaml")
-        << "name: tiny\nsteps: 30\nthreads: 1\nmodel: {context: 32, width: 32, layers: 2, heads: 2, mlp: {width: 64}}\n"
-           "data: {train: text/train, batch: 8}\nevaluate: {sets: [{name: valid, data: text/valid}], every: 8}\n"
-           "report: {every: 1}\ncheckpoint: {every: 10}\noptimizer: {schedule: {warmup: 5}}\n";
-    REQUIRE(run("data prepare --tokenizer char --out text text.txt").code == 0);
-  }
-  Outcome run(const std::string& arguments) const { return testing::run_program(folder_.path(), arguments); }
-  std::string operator/(const std::string& name) const { return folder_ / name; }
-
- private:
-  testing::TemporaryFolder folder_;
+struct Place : testing::RunPlace {
+  Place()
+      : RunPlace("name: tiny\nsteps: 30\nthreads: 1\nmodel: {context: 32, width: 32, layers: 2, heads: 2, mlp: {width: 64}}\n"
+                 "data: {train: text/train, batch: 8}\nevaluate: {sets: [{name: valid, data: text/valid}], every: 8}\n"
+                 "report: {every: 1}\ncheckpoint: {every: 10}\noptimizer: {schedule: {warmup: 5}}\n") {}
 };
 
 }  // namespace

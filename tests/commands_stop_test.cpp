@@ -12,8 +12,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "child.h"
-#include "commands_support.h"
-#include "temporary.h"
+#include "run_place.h"
 
 namespace quell {
 namespace {
@@ -22,26 +21,18 @@ using testing::Child;
 using testing::Outcome;
 using testing::slurp;
 
-// A folder with a text and a run file of 40 steps; the straight run lies in runs/straight.
-class Place {
+// A run file of 40 steps; the straight run lies in runs/straight.
+class Place : public testing::RunPlace {
  public:
-  Place() {
-    std::ofstream text(folder_ / "text.txt");
-    for (int i = 0; i < 3000; ++i) text << "line " << i * i % 97 << " of a text,\n";
-    text.close();
-    std::ofstream(folder_ / "run.yaml")
-        << "name: straight\nsteps: 40\nthreads: 1\nmodel: {context: 32, width: 32, layers: 2, heads: 2, mlp: {width: 64}}\n"
-           "data: {kind: tokens, train: text/train, batch: 8}\noptimizer: {schedule: {warmup: 5}}\nmicro_batches: 2\nema: 0.9\n"
-           "evaluate: {sets: [{name: valid, data: text/valid}], every: 8, batches: all, sample: 20}\nreport: {every: 1}\n"
-           "checkpoint: {every: 5}\n";
-    REQUIRE(run("data prepare --tokenizer char --out text text.txt").code == 0);
+  Place()
+      : RunPlace("name: straight\nsteps: 40\nthreads: 1\nmodel: {context: 32, width: 32, layers: 2, heads: 2, mlp: {width: 64}}\n"
+                 "data: {kind: tokens, train: text/train, batch: 8}\noptimizer: {schedule: {warmup: 5}}\nmicro_batches: 2\nema: 0.9\n"
+                 "evaluate: {sets: [{name: valid, data: text/valid}], every: 8, batches: all, sample: 20}\nreport: {every: 1}\n"
+                 "checkpoint: {every: 5}\n") {
     REQUIRE(run("train run.yaml").code == 0);
     rows_ = rows("straight");
-    weights_ = slurp(folder_ / "runs/straight/weights.safetensors");
+    weights_ = slurp(*this / "runs/straight/weights.safetensors");
   }
-  Outcome run(const std::string& arguments, const std::string& before = "") const { return testing::run_program(folder_.path(), arguments, before); }
-  std::string operator/(const std::string& name) const { return folder_ / name; }
-  const std::string& path() const { return folder_.path(); }
 
   static std::vector<std::string> training(const std::string& name, const std::vector<std::string>& more = {}) {
     std::vector<std::string> words{"train", "run.yaml", "--run", "runs/" + name, "resume=auto"};
@@ -51,7 +42,7 @@ class Place {
 
   // The run's rows without the clock.
   std::string rows(const std::string& name) const {
-    std::istringstream lines(slurp(folder_ / ("runs/" + name + "/metrics.jsonl")));
+    std::istringstream lines(slurp(*this / ("runs/" + name + "/metrics.jsonl")));
     std::string all;
     for (std::string line; std::getline(lines, line);) {
       Json row = parse_json(line, name);
@@ -68,13 +59,12 @@ class Place {
     CHECK(outcome.code == 0);
     CHECK(rows(name) == rows_);
     // Not a comparison of texts, which would print them.
-    const bool same = slurp(folder_ / ("runs/" + name + "/weights.safetensors")) == weights_;
+    const bool same = slurp(*this / ("runs/" + name + "/weights.safetensors")) == weights_;
     CHECK(same);
-    for (const std::string& entry : files::list(folder_ / ("runs/" + name + "/checkpoints"))) CHECK_FALSE(entry.starts_with("."));
+    for (const std::string& entry : files::list(*this / ("runs/" + name + "/checkpoints"))) CHECK_FALSE(entry.starts_with("."));
   }
 
  private:
-  testing::TemporaryFolder folder_;
   std::string rows_, weights_;
 };
 
@@ -177,6 +167,9 @@ TEST_CASE("SIGKILL at random times loses no more than what was not saved", "[uni
 
 TEST_CASE("--accept and --set take one word, and leave the overrides behind them", "[unit]") {
   const Place place;
+  const Outcome fresh = place.run("train run.yaml --run runs/one --accept steps");
+  CHECK(fresh.code == 2);
+  CHECK_THAT(fresh.err, Catch::Contains("--accept steps: this run goes on from nothing"));
   REQUIRE(place.run("train run.yaml --run runs/one").code == 0);
   const Outcome outcome = place.run("train run.yaml --run runs/one --resume --accept steps steps=44 --set ema=0.9 report.every=2");
   INFO(outcome.err);

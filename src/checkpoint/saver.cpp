@@ -61,13 +61,13 @@ void Saver::begin(const State& state, Manifest manifest, std::function<void()> b
   manifest.numbers = state.numbers;
   written_ = false;
   result_ = {.step = manifest.step, .path = {}, .problem = {}, .seconds = 0};
-  const auto work =[this, files = staging_.take(state), manifest = std::move(manifest), before = std::move(before)] {
+  auto work = [this, files = staging_.take(state), manifest = std::move(manifest), before = std::move(before)] {
     machine::lower_thread_priority();
     write(files, manifest, before);
     written_ = true;
   };
   try {
-    writer_ = std::thread(work);
+    writer_ = std::thread(std::move(work));
   } catch (const std::system_error& problem) {
     throw MachineError(cat("a thread that saves cannot be started: ", problem.what()));
   }
@@ -81,10 +81,10 @@ std::optional<SaveResult> Saver::result(bool wait) {
 
 void Saver::write(const std::vector<StagedFile>& files, const Manifest& manifest, const std::function<void()>& before) {
   const Timer timer;
-  result_.problem = not_finite(files);
-  result_.not_finite = !result_.problem.empty();
-  if (result_.not_finite) return;
   try {
+    result_.problem = not_finite(files);
+    result_.not_finite = !result_.problem.empty();
+    if (result_.not_finite) return;
     if (!is_durable_) make_durable(folder_);
     is_durable_ = true;
     require_space(folder_, files);

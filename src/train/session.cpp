@@ -140,6 +140,9 @@ int train_in_folder(Run& run, Beginning& beginning, RunFolder& folder, double pe
 
 int train_in_memory(const RunConfig& config, const TrainOptions& options, int threads) {
   const std::string path = options.folder.empty() ? "runs/" + config.name : options.folder;
+  if (!options.accept.empty() && config.resume == "never") {
+    throw UsageError("--accept " + options.accept.front() + ": this run goes on from nothing; give --resume, or leave it out");
+  }
   Beginning beginning = options.dry_run ? Beginning{} : begin_run(config.resume, path);
   const double peak_flops = probe_matrix_products();
   Run run(config, {.overfit = options.overfit, .resumes = beginning.from.has_value(), .progress = scanning()});

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/text.h"
+#include "cases.h"
 #include "checkpoint/checkpoint.h"
 #include "config/load.h"
 #include "train/resume.h"
@@ -10,10 +11,13 @@
 
 namespace quell {
 
-TEST_CASE("a checkpoint of each format is whole, fits a run of its configuration, and the next step can be made", "[unit]") {
+using testing::Cases;
+
+TEST_CASE("a checkpoint of each format is whole, fits a run of its configuration, and the next step can be made", "[unit][R9]") {
+  Cases cases("R9");
   const std::vector<std::string> contents{"f376290d6645402c8b38db818dec2b12"};  // of format 1
   REQUIRE(contents.size() == static_cast<size_t>(checkpoint_format));
-  for (int64_t format = 1; format <= checkpoint_format; ++format) {
+  for (int64_t format = 1; format <= checkpoint_format; ++format, cases.add()) {
     CAPTURE(format);
     const Checkpoint checkpoint = open_checkpoint(cat(QUELL_GOLDEN, "/checkpoint_format_", format), Verify::full);
     CHECK(checkpoint.manifest.content_digest() == contents[static_cast<size_t>(format) - 1]);

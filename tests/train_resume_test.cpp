@@ -10,141 +10,62 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "cases.h"
 #include "checkpoint/commit.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/staging.h"
 #include "config/keys.h"
+#include "resumed.h"
 #include "train/changes.h"
 #include "train/loop.h"
 #include "train/resume.h"
-#include "train_support.h"
 
 namespace quell {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::busy;
+using testing::Cases;
+using testing::content_of;
+using testing::leave_until;
 using testing::model_of;
+using testing::resumes_exactly;
+using testing::rows_of;
+using testing::start;
 using testing::TemporaryFolder;
 using testing::tiny_config;
 using testing::tiny_vision;
 using testing::TinyImages;
 using testing::TinyText;
 
-// One start of a run, as a session makes it.
-LoopResult start(RunConfig config, const std::string& folder_path, const std::string& resume, const std::vector<std::string>& accept = {}) {
-  config.resume = resume;
-  Beginning beginning = begin_run(resume, folder_path);
-  Run run(config, {});
-  if (beginning.from) require_same_run(run, data_record(run), *beginning.from, accept);
-  if (beginning.from) restore(run, *beginning.from);
-  RunFolder folder(beginning.lock ? std::move(*beginning.lock) : FolderLock(folder_path, false), run, beginning.id);
-  Report report(folder, run.config, {.peak_flops = 0, .quiet = true});
-  if (beginning.from) restore(report, *beginning.from);
-  Saves saves(folder, run.config);
-  const LoopResult result = train(run, report, saves);
-  saves.now(run, report);
-  return result;
-}
-
-// Rows without the clock.
-std::vector<Json> rows_of(const std::string& folder) {
-  std::vector<Json> rows;
-  std::istringstream lines(files::read(folder + "/metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    Json row = parse_json(line, folder);
-    for (const char* clock : {"time", "tokens_per_s", "images_per_s"}) row.erase(clock);
-    rows.push_back(row);
-  }
-  return rows;
-}
-
-// Of the newest checkpoint: its tensors' digests, and its numbers but for the clock and the length of the metrics, which holds it.
-std::string content_of(const std::string& folder) {
-  const auto newest = newest_sound(folder + "/checkpoints", "", [](const std::string&) {});
-  REQUIRE(newest);
-  std::string text = newest->manifest.content_digest();
-  for (const auto& [name, value] : newest->manifest.integers) {
-    if (name != "report.metrics_bytes") text += cat("\n", name, " ", value);
-  }
-  for (const auto& [name, value] : newest->manifest.numbers) {
-    if (name != "report.seconds") text += cat("\n", name, " ", value);
-  }
-  return text;
-}
-
-void leave_until(const std::string& folder, int64_t step) {
-  for (const Entry& entry : list_checkpoints(folder + "/checkpoints")) {
-    if (entry.step > step) fs::remove_all(entry.path);
-  }
-}
-
-// A run of 24 steps that saves after each, with what has state: accumulation, epochs that end inside, dropout, an average,
-// evaluations, health.
-RunConfig busy(RunConfig config) {
-  config.steps = 24;
-  config.micro_batches = 2;
-  config.evaluate.every = 5;
-  config.health = {.every = 3, .entropy_every = 6};
-  config.loss.z = 1e-3;
-  config.ema = 0.9;
-  config.optimizer.schedule.warmup = 6;
-  config.checkpoint.every = 1;
-  config.checkpoint.keep_last = 1000;
-  config.checkpoint.verify = Verify::sizes;
-  return config;
-}
-
-// Starts again from each of `steps` in a copy of the straight run's folder that ends there.
-void resumes_exactly(const RunConfig& config, const TemporaryFolder& home, const std::vector<int64_t>& steps) {
-  const std::string straight = home / "straight";
-  start(config, straight, "never");
-  const std::vector<Json> rows = rows_of(straight);
-  const std::string content = content_of(straight);
-  REQUIRE(list_checkpoints(straight + "/checkpoints").size() == static_cast<size_t>(*config.steps));
-  for (const int64_t step : steps) {
-    CAPTURE(step);
-    const std::string again = home / cat("again", step);
-    fs::copy(straight, again, fs::copy_options::recursive);
-    leave_until(again, step);
-    CHECK(start(config, again, "must").steps == *config.steps);
-    CHECK(rows_of(again) == rows);
-    CHECK(content_of(again) == content);
-    fs::remove_all(again);
-  }
+// The first step, the last one, `others`, and what is between them evenly: `count` in all.
+std::vector<int64_t> spread(int64_t last, int count, const std::set<int64_t>& others) {
+  std::set<int64_t> steps = others;
+  steps.insert({1, last});
+  const int64_t stride = last / count;
+  for (int64_t step = last - 1; static_cast<int>(steps.size()) < count; step -= stride) steps.insert(step);
+  return {steps.begin(), steps.end()};
 }
 
 }  // namespace
 
-TEST_CASE("a decoder's run goes on exactly from any step, in any epoch, evaluated or not", "[unit]") {
+TEST_CASE("a decoder's run goes on exactly from any step, in any epoch, evaluated or not", "[unit][R1]") {
   const TinyText text;
   RunConfig config = busy(tiny_config(text));
   model_of(config).dropout = 0.1;
-  resumes_exactly(config, text.folder(), {1, 4, 5, 6, 15, 23, 24});
+  config.steps = testing::in_full() ? 200 : 24;
+  Cases cases("R1", 7, 30);
+  resumes_exactly(config, text.folder(), spread(*config.steps, cases.wanted(), {4, 5, 6}), cases);
 }
 
-TEST_CASE("a vision transformer's run goes on exactly, with its augmentation and over the end of an epoch", "[unit]") {
+TEST_CASE("a vision transformer's run goes on exactly, with its augmentation and over the end of an epoch", "[unit][R1]") {
   const TinyImages images;
   RunConfig config = busy(tiny_vision(images));
   std::get<VitConfig>(config.model).drop_path = 0.2;
   std::get<ImageData>(config.data).augment = {.flip = true, .crop_padding = 2, .random_resized_crop = {}};
-  resumes_exactly(config, images.folder(), {1, 7, 8, 9, 23});  // eight steps are an epoch
-}
-
-TEST_CASE("precisions, optimizers' settings and frozen parts go on exactly", "[unit]") {
-  const TinyText text;
-  RunConfig config = busy(tiny_config(text));
-  config.steps = 8;
-  const int which = GENERATE(0, 1, 2, 3);
-  CAPTURE(which);
-  if (which == 0) config.precision = Precision::bf16;
-  if (which == 1) config.precision = Precision::fp64;
-  if (which == 2) config.optimizer.freeze = {"blocks.0.*"};
-  if (which == 3) {
-    config.ema = {};
-    config.optimizer.clip = {ClipKind::value, 0.1};
-    config.optimizer.decay = Decay::independent;
-  }
-  resumes_exactly(config, text.folder(), {3});
+  config.steps = testing::in_full() ? 200 : 24;
+  Cases cases("R1", 5, 30);
+  resumes_exactly(config, images.folder(), spread(*config.steps, cases.wanted(), {7, 8, 9}), cases);  // eight steps are an epoch
 }
 
 TEST_CASE("from a path a new folder begins, and an older checkpoint is no worse than the newest", "[unit]") {
@@ -160,7 +81,32 @@ TEST_CASE("from a path a new folder begins, and an older checkpoint is no worse 
   CHECK(rows_of(other) == rest);
 }
 
-TEST_CASE("rows of steps that are made again are set aside, not lost", "[unit]") {
+TEST_CASE("the joined log holds every step once, wherever a killed run's log ends", "[unit][R8]") {
+  const TinyText text;
+  const RunConfig config = busy(tiny_config(text));
+  const std::string straight = text.folder() / "straight";
+  start(config, straight, "never");
+  const std::string whole = files::read(straight + "/metrics.jsonl");
+  const std::vector<Json> rows = rows_of(straight);
+  for (Cases cases("R8", 3, 11); cases.next();) {
+    const std::string folder = text.folder() / cat("again", cases.number());
+    fs::copy(straight, folder, fs::copy_options::recursive);
+    const int64_t step = 2 + 2 * cases.number();
+    leave_until(folder, step);
+    // What was written before the checkpoint is on the disk; of what follows, a kill leaves any part: the next rows, half a row.
+    const auto saved = static_cast<size_t>(newest_sound(folder + "/checkpoints", "", [](const std::string&) {})->manifest.integers.at("report.metrics_bytes"));
+    const size_t end = saved + (whole.size() - saved) * static_cast<size_t>(cases.number() % 4) / 4;
+    fs::resize_file(folder + "/metrics.jsonl", end);
+    CAPTURE(step, saved, end);
+    start(config, folder, "must");
+    CHECK(rows_of(folder) == rows);
+    const std::string aside = end == saved ? "" : files::read(folder + "/metrics.set_aside.jsonl");
+    CHECK(aside == whole.substr(saved, end - saved) + (end == saved || whole[end - 1] == '\n' ? "" : "\n"));
+  }
+}
+
+TEST_CASE("rows of steps that are made again are set aside, not lost", "[unit][R8]") {
+  Cases("R8").add();
   const TinyText text;
   RunConfig config = busy(tiny_config(text));
   const std::string folder = text.folder() / "run";

@@ -6,6 +6,7 @@
 
 #include "data/prepare.h"
 #include "temporary.h"
+#include "tiny_images.h"
 #include "train/run.h"
 
 namespace quell::testing {
@@ -27,38 +28,18 @@ class TinyText {
   TemporaryFolder folder_;
 };
 
-// IDX pairs `train` (64) and `test` (32) of 12 x 12 grey images in three classes: a bar whose height is the class, moved about, on a
-// ground that varies.
+// IDX pairs `train` (64) and `test` (32) of tiny_images.h.
 class TinyImages {
  public:
   TinyImages() {
-    write("train", 64);
-    write("test", 32);
+    write_tiny_images(train(), 64);
+    write_tiny_images(test(), 32);
   }
   std::string train() const { return folder_ / "train"; }
   std::string test() const { return folder_ / "test"; }
   const TemporaryFolder& folder() const { return folder_; }
 
  private:
-  static void size(std::ofstream& out, uint32_t value) {
-    for (int shift = 24; shift >= 0; shift -= 8) out.put(static_cast<char>(value >> shift & 255));
-  }
-  void write(const std::string& name, uint32_t count) const {
-    std::ofstream images(folder_ / (name + "-images-idx3-ubyte")), labels(folder_ / (name + "-labels-idx1-ubyte"));
-    for (std::ofstream* out : {&images, &labels}) size(*out, out == &images ? 0x803 : 0x801);
-    size(labels, count);
-    for (const uint32_t value : {count, 12u, 12u}) size(images, value);
-    for (uint32_t i = 0; i < count; ++i) {
-      const uint32_t label = i % 3, left = i * 7 % 9;
-      labels.put(static_cast<char>(label));
-      for (uint32_t row = 0; row < 12; ++row) {
-        for (uint32_t column = 0; column < 12; ++column) {
-          const bool bar = row < 3 + 3 * label && column >= left && column < left + 3;
-          images.put(static_cast<char>(bar ? 255 : (i * 31 + row * 17 + column * 5) % 64));
-        }
-      }
-    }
-  }
   TemporaryFolder folder_;
 };
 

@@ -34,6 +34,7 @@ double evaluate_and_report(Run& run, Report& report) {
   signals::set_place("evaluation", run.step);
   const Timer timer;
   const std::vector<Evaluation> results = evaluate(run, [](const Batch&, const at::Tensor&) { stop_here(); });
+  signals::set_place("generation", run.step);
   report.evaluation(run, run.step, results, timer.seconds(), [](int64_t) { stop_here(); });
   run.evaluated = run.step;
   return timer.seconds();

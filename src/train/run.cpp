@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "checkpoint/weights.h"
 #include "tensors/fill.h"
@@ -109,7 +110,9 @@ void Run::begin_prefetch(int64_t first_step) {
 std::vector<Batch> Run::batches(int64_t of_step) {
   if (!prefetch_) return reread(of_step);
   std::vector<Batch> parts;
+  signals::set_place("data wait", of_step);
   for (int64_t part = 0; part < config.micro_batches; ++part) parts.push_back(to_tensors(prefetch_->take()));
+  signals::set_place("step", of_step);
   return parts;
 }
 

@@ -93,12 +93,26 @@ TEST_CASE("time stops a run in time, with a checkpoint and the code of a run tha
   CHECK(place.run("train run.yaml --run runs/timed steps=1000000 optimizer.schedule.steps=40 time=1s --resume").code == 75);
 }
 
+TEST_CASE("a stop while data are looked through ends a run that had not begun, with stop_code", "[unit]") {
+  const StopPlace place;
+  std::ofstream(place / "large.bin") << "";
+  std::filesystem::resize_file(place / "large.bin", uint64_t{4} << 30);  // without a block on the disk
+  Child child(place.path(), StopPlace::training("never", {"data.train=large.bin", "data.type=uint16", "evaluate.sets=[]", "stop_code=9"}));
+  REQUIRE(child.wait_for([&] { return child.said().find("reading large.bin once: ") != std::string::npos; }));
+  child.signal(SIGTERM);
+  CHECK(child.wait() == 9);
+  CHECK_THAT(child.said(), Catch::Contains("nothing was begun"));
+  CHECK_FALSE(files::exists(place / "runs/never"));
+}
+
 TEST_CASE("--accept and --set take one word, and leave the overrides behind them", "[unit]") {
   const StopPlace place;
   const Outcome fresh = place.run("train run.yaml --run runs/one --accept steps");
   CHECK(fresh.code == 2);
   CHECK_THAT(fresh.err, Catch::Contains("--accept steps: this run goes on from nothing"));
   REQUIRE(place.run("train run.yaml --run runs/one").code == 0);
+  REQUIRE(place.run("train run.yaml --run runs/one --resume").code == 0);
+  CHECK_FALSE(files::exists(place / "runs/one/config.until_40.yaml"));  // nothing but how it was started is another
   const Outcome outcome = place.run("train run.yaml --run runs/one --resume --accept steps steps=44 --set ema=0.9 report.every=2");
   INFO(outcome.err);
   CHECK(outcome.code == 0);

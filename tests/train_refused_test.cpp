@@ -79,6 +79,7 @@ void no_harm(const std::string&, const std::string&) {}
 
 const std::vector<BrokenFolder> broken_folders{
     {"RUN/checkpoint/step-00000010", no_harm, "RUN/checkpoint/step-00000010: "},
+    {"RUN/checkpoints", no_harm, "RUN/checkpoints: holds checkpoints and is none; give the run's folder, or one of them, like LAST"},
     {"RUN/none.pt", no_harm, "RUN/none.pt: "},
     {"LAST", [](const auto&, const auto& last) { flip_last_bit(last + "/weights.safetensors"); }, "LAST/weights.safetensors: tensor "},
     {"LAST", [](const auto&, const auto& last) { fs::resize_file(last + "/optimizer.safetensors", 1000); }, "LAST/optimizer.safetensors: "},

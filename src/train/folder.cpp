@@ -24,13 +24,18 @@ std::string owner_text() {
   return text;
 }
 
+// Without the line of a key that says how a run is started, not what it is.
+std::string without_resume(std::string text) {
+  const size_t begin = text.find("\nresume: ");
+  return begin == std::string::npos ? text : text.erase(begin, text.find('\n', begin + 1) - begin);
+}
+
 // Keeps what the run was made with so far.
 void write_config(const std::string& folder, const Run& run) {
   const std::string path = folder + "/config.yaml", text = config::print(run.config);
   if (files::exists(path)) {
     const std::string before = files::read(path, 1 << 20);
-    if (before == text) return;
-    files::write_atomically(cat(folder, "/config.until_", run.step, ".yaml"), before);
+    if (without_resume(before) != without_resume(text)) files::write_atomically(cat(folder, "/config.until_", run.step, ".yaml"), before);
   }
   files::write_atomically(path, text);
 }

@@ -50,6 +50,9 @@ Checkpoint from_path(const std::string& path) {
     if (!newest) throw CheckpointError(path + "/checkpoints: holds no checkpoint to go on from");
     return std::move(*newest);
   }
+  if (const std::vector<Entry> inside = list_checkpoints(path); !inside.empty()) {
+    throw CheckpointError(cat(path, ": holds checkpoints and is none; give the run's folder, or one of them, like ", inside.back().path));
+  }
   return open_checkpoint(path, Verify::full);
 }
 

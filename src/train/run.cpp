@@ -61,7 +61,8 @@ int64_t planned_steps(const RunConfig& config, int64_t epoch_samples) {
 }
 
 Run::Run(RunConfig resolved, const RunOptions& options)
-    : config(std::move(resolved)),
+    : since_start(options.since_start),
+      config(std::move(resolved)),
       source(open_source(config, options.progress)),
       evaluations(open_evaluations(config, labels_of(source), options.progress)),
       model(declare_model(parameters, config.model, config.optimizer)),  // frozen before memory is laid out

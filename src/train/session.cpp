@@ -143,9 +143,11 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
   if (!options.accept.empty() && config.resume == "never") {
     throw UsageError("--accept " + options.accept.front() + ": this run goes on from nothing; give --resume, or leave it out");
   }
+  const Timer since_start;
   Beginning beginning = options.dry_run ? Beginning{} : begin_run(config.resume, path);
   const double peak_flops = probe_matrix_products();
-  Run run(config, {.overfit = options.overfit, .resumes = beginning.from.has_value(), .progress = scanning()});
+  Run run(config, {.overfit = options.overfit, .resumes = beginning.from.has_value(), .progress = scanning(static_cast<Exit>(stop_code(config))),
+                   .since_start = since_start});
   for (const std::string& line : start_block(run, threads, peak_flops)) log::info(line);
   if (options.dry_run) return dry_run(run);
   RunFolder folder = folder_of(run, beginning, options);
@@ -155,10 +157,10 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
 
 }  // namespace
 
-Progress scanning() {
+Progress scanning(Exit stopped) {
   Progress progress;
-  progress.report = [](const std::string& what, uint64_t done, uint64_t total) {
-    if (signals::stop_requested()) throw Error(Exit::stopped, "stopped on request while the data were looked through; nothing was begun");
+  progress.report = [stopped](const std::string& what, uint64_t done, uint64_t total) {
+    if (signals::stop_requested()) throw Error(stopped, "stopped on request while the data were looked through; nothing was begun");
     const bool classes = what.starts_with("listing ");  // what is scanned else is counted in bytes
     log::info(classes ? cat(what, ": ", done, " of ", total, " classes")
                       : cat(what, ": ", human_bytes(static_cast<double>(done)), " of ", human_bytes(static_cast<double>(total))));

@@ -18,8 +18,9 @@ struct TrainOptions {
   std::vector<std::string> accept;  // keys whose change a resumed run takes
 };
 
-// Tells the log how far the scanning of data is, and what a person should know of them.
-Progress scanning();
+// Tells the log how far the scanning of data is, and what a person should know of them. Where a stop is asked for meanwhile it throws
+// an Error of this code.
+Progress scanning(Exit stopped = Exit::stopped);
 
 // The exit code: finished, or stopped on request with a checkpoint saved.
 int run_training(const RunConfig& config, const TrainOptions& options);

@@ -157,6 +157,16 @@ TEST_CASE("a mapping shows a file's bytes and can be moved", "[unit]") {
   CHECK(files::Mapping(folder / "empty").bytes().empty());
 }
 
+TEST_CASE("a mapping knows its file from another that took its name", "[unit]") {
+  TemporaryFolder folder;
+  files::write_atomically(folder / "a", "abc");
+  files::Mapping first(folder / "a"), moved(std::move(first));
+  CHECK(moved.is_of(folder / "a"));
+  files::write_atomically(folder / "a", "abc");
+  CHECK_FALSE(moved.is_of(folder / "a"));
+  CHECK_FALSE(moved.is_of(folder / "gone"));
+}
+
 TEST_CASE("a lock is seen while its owner lives and is taken over afterwards", "[unit]") {
   TemporaryFolder folder;
   const std::string path = folder / "lock";

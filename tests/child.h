@@ -51,7 +51,10 @@ class Child {
     }
     return true;
   }
-  void signal(int number) const { ::kill(child_, number); }
+  // To one that has ended none is sent: kill() would take the -1 for every process that there is.
+  void signal(int number) const {
+    if (child_ > 0) ::kill(child_, number);
+  }
   // The exit code as a shell gives it.
   int wait() {
     if (child_ > 0) {

@@ -1,6 +1,4 @@
 // IDX files: what they say, and what is said of those that are wrong.
-#include <zlib.h>
-
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
@@ -12,20 +10,6 @@ using namespace quell;
 using namespace quell::testing;
 
 namespace {
-
-std::string gzip(const std::string& bytes) {
-  z_stream stream = {};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string out(compressBound(static_cast<uLong>(bytes.size())) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 // What is said of a file of images with these bytes, without the path.
 std::string said(const std::string& bytes, int64_t limit = idx_limit) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <spng.h>
+#include <zlib.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -30,6 +31,20 @@ inline std::string idx(const std::vector<uint32_t>& sizes, const std::string& va
   std::string out{'\0', '\0', '\x08', static_cast<char>(sizes.size())};
   for (const uint32_t size : sizes) out += big_endian(size);
   return out + values;
+}
+
+inline std::string gzip(const std::string& bytes) {
+  z_stream stream = {};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(compressBound(static_cast<uLong>(bytes.size())) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
 }
 
 // Byte i is a function of i that repeats late.

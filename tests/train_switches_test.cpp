@@ -74,6 +74,7 @@ const std::map<std::string, Change> changes{
     {"model.dropout", {{"0.3"}, {}}}, {"model.pattern", {{"[base, alt]"}, {"model.variants={alt: {window: 3}}", "model.pattern=[alt]"}}},
     {"data.train", {{"VALID"}, {}}}, {"data.batch", {{"4"}, {}}}, {"data.type", {{"uint32"}, {}}},
     {"data.cross_documents", {{"false"}, {"data.train=LINES", "evaluate.sets=[]"}}},
+    {"data.verify", {{}, {"data.train=DAMAGED", "evaluate.sets=[]"}}},
     {"evaluate.sets.N.name", {{"held"}, {}}}, {"evaluate.sets.N.data", {{"TRAIN"}, {}}}, {"evaluate.every", {{"2"}, {}}},
     {"evaluate.batches", {{"1"}, {}}}, {"evaluate.sample", {{"3"}, {}}}, {"evaluate.prompt", {{"line"}, {"evaluate.sample=3"}}},
     {"loss.z", {{"0.1"}, {}}}, {"loss.max_z", {{"0.1"}, {}}}, {"loss.label_smoothing", {{"0.1"}, {}}},
@@ -134,13 +135,15 @@ class Bench {
       std::ofstream(path) << bytes;
     }
     prepare_tokens({.files = {"lines.jsonl"}, .out = "lines", .tokenizer = "char", .valid = 0.1}, {});
+    std::filesystem::copy(text_.train(), "damaged");
+    std::fstream("damaged/00000.bin", std::ios::in | std::ios::out | std::ios::binary) << '\3';  // an id, but another
   }
   ~Bench() { std::filesystem::current_path(home_); }
 
   // Everything that can be observed of a run with these settings, as text.
   std::string observe(Settings settings, Base kind = Base::text) {
     const std::vector<std::pair<std::string, std::string>> paths{
-        {"VALID", text_.valid()}, {"TRAIN", text_.train()}, {"LINES", "lines/train"}, {"BROKEN", "broken"}};
+        {"VALID", text_.valid()}, {"TRAIN", text_.train()}, {"LINES", "lines/train"}, {"BROKEN", "broken"}, {"DAMAGED", "damaged"}};
     for (std::string& setting : settings) {
       for (const auto& [word, path] : paths) {
         if (const size_t at = setting.find(word); at != std::string::npos) setting.replace(at, word.size(), path);
@@ -262,7 +265,7 @@ class Switches {
     }
     const Settings& context = change.context;
     if (!bases_.contains(context)) bases_[context] = bench_.observe(context, base_);
-    const std::string ending = key.path == "stability.on_nonfinite" ? "exit 5" : key.path == "data.on_broken" ? "exit 3" : "exit 0";
+    const std::string ending = key.path == "stability.on_nonfinite" ? "exit 5" : key.path == "data.on_broken" || key.path == "data.verify" ? "exit 3" : "exit 0";
     CHECK(bases_[context].starts_with(ending));
     std::set<std::string> seen{bases_[context]};
     for (const std::string& value : values) seen.insert(bench_.observe(with(context, key.path, value), base_));

@@ -307,6 +307,8 @@ Mapping::Mapping(const std::string& path) {
   if (::fstat(opened.value, &found) != 0) fail(path, "cannot be examined");
   if (!S_ISREG(found.st_mode)) throw MachineError(path + ": cannot be mapped: not a regular file");
   size_ = static_cast<size_t>(found.st_size);
+  device_ = found.st_dev;
+  inode_ = found.st_ino;
   if (size_ == 0) return;  // mmap refuses empty ranges
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, opened.value, 0);
   if (mapped == MAP_FAILED) fail(path, "cannot be mapped");
@@ -317,12 +319,19 @@ Mapping::~Mapping() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-Mapping::Mapping(Mapping&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+Mapping::Mapping(Mapping&& other) noexcept { *this = std::move(other); }
 
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
   return *this;
+}
+
+bool Mapping::is_of(const std::string& path) const {
+  struct stat found;
+  return ::stat(path.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == inode_;
 }
 
 }  // namespace quell::files

@@ -90,10 +90,13 @@ class Mapping {
   Mapping(Mapping&& other) noexcept;
   Mapping& operator=(Mapping&& other) noexcept;
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Whether the file at `path` is still the one that is mapped, and not another that was put in its place.
+  bool is_of(const std::string& path) const;
 
  private:
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  uint64_t device_ = 0, inode_ = 0;
 };
 
 // The seam for tests: called before each operation that changes the disk with its name ("open", "write", "fsync",

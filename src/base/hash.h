@@ -22,6 +22,7 @@ class Xxh3 {
   Xxh3(const Xxh3&) = delete;
   Xxh3& operator=(const Xxh3&) = delete;
   void add(std::string_view bytes);
+  std::string hex_64() const;
   std::string hex_128() const;
 
  private:

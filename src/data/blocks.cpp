@@ -7,6 +7,23 @@
 #include "base/text.h"
 
 namespace quell {
+namespace {
+
+struct Range {
+  int64_t begin, end;
+};
+Range range_of(const HashedFile& file, int64_t index) {
+  const int64_t begin = index * file.block_bytes;
+  return {begin, std::min(begin + file.block_bytes, file.bytes)};
+}
+
+std::string differs(const HashedFile& file, int64_t index) {
+  const Range block = range_of(file, index);
+  return cat(file.path, ": block ", index, " (bytes ", block.begin, " to ", block.end - 1, ") does not have the hash that stands in ",
+             file.hashes_in, ": the file was changed or damaged; copy or prepare it again");
+}
+
+}  // namespace
 
 std::string block_hash(std::span<const std::byte> bytes, int64_t index, int64_t block_bytes) {
   const auto begin = static_cast<size_t>(index * block_bytes);
@@ -14,18 +31,25 @@ std::string block_hash(std::span<const std::byte> bytes, int64_t index, int64_t 
   return xxh3_64_hex({reinterpret_cast<const char*>(bytes.data()) + begin, count});
 }
 
-void verify_blocks(const std::string& path, std::span<const std::byte> bytes, const std::vector<std::string>& xxh3,
-                   int64_t block_bytes, const std::string& hashes_in, const Progress& progress) {
-  const auto total = static_cast<int64_t>(bytes.size());
-  for (size_t i = 0; i < xxh3.size(); ++i) {
-    const auto index = static_cast<int64_t>(i);
-    const int64_t begin = index * block_bytes, end = std::min(begin + block_bytes, total);
-    if (block_hash(bytes, index, block_bytes) != xxh3[i]) {
-      throw DataError(cat(path, ": block ", i, " (bytes ", begin, " to ", end - 1, ") does not have the hash that stands in ",
-                          hashes_in, ": the file was changed or damaged; copy or prepare it again"));
-    }
-    progress("verifying " + path, static_cast<uint64_t>(end), static_cast<uint64_t>(total));
-  }
+std::string size_problem(const HashedFile& file) {
+  if (!files::exists(file.path)) return cat(file.path, ": is missing, and ", file.hashes_in, " lists it: copy or prepare it again");
+  const auto bytes = static_cast<int64_t>(files::size(file.path));
+  if (bytes == file.bytes) return "";
+  return cat(file.path, ": has ", bytes, " bytes, and ", file.hashes_in, " says ", file.bytes, ": copy or prepare it again");
+}
+
+std::string block_problem(const HashedFile& file, int64_t index) {
+  const Range block = range_of(file, index);
+  const bool is_there = files::exists(file.path) && static_cast<int64_t>(files::size(file.path)) >= block.end;
+  if (!is_there) return size_problem(file);
+  Xxh3 hash;
+  files::read_pieces(file.path, static_cast<uint64_t>(block.begin), static_cast<uint64_t>(block.end - block.begin),
+                     [&](std::string_view piece) { hash.add(piece); });
+  return hash.hex_64() == file.xxh3[static_cast<size_t>(index)] ? "" : differs(file, index);
+}
+
+std::string block_problem(const HashedFile& file, int64_t index, std::span<const std::byte> bytes) {
+  return block_hash(bytes, index, file.block_bytes) == file.xxh3[static_cast<size_t>(index)] ? "" : differs(file, index);
 }
 
 BlockWriter::BlockWriter(const std::string& folder, std::string file, int64_t block_bytes)

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/files.h"
-#include "base/progress.h"
 
 namespace quell {
 
@@ -22,12 +21,25 @@ struct BlockFile {
 
 inline int64_t block_count(int64_t bytes, int64_t block_bytes) { return (bytes + block_bytes - 1) / block_bytes; }
 
+// A file as it is meant to be.
+struct HashedFile {
+  std::string path;
+  int64_t bytes = 0, block_bytes = default_block_bytes;
+  std::vector<std::string> xxh3;  // of every block
+  std::string hashes_in;          // where all of this stands, for messages
+};
+
 // The hash of block `index` of `bytes`.
 std::string block_hash(std::span<const std::byte> bytes, int64_t index, int64_t block_bytes);
 
-// Throws DataError that names the file, the first block that differs from its hash, and where the hashes stand.
-void verify_blocks(const std::string& path, std::span<const std::byte> bytes, const std::vector<std::string>& xxh3,
-                   int64_t block_bytes, const std::string& hashes_in, const Progress& progress);
+// These say what is wrong, and how to mend it, in words that begin with the file; "" where nothing is.
+// That the file is not there, or of another size.
+std::string size_problem(const HashedFile& file);
+// That a block does not have its hash. The file is read, not mapped: one that is cut off meanwhile is a problem that is told, and a disk
+// that cannot deliver a MachineError, where a mapping would end the process.
+std::string block_problem(const HashedFile& file, int64_t index);
+// The same where `bytes` are the whole file.
+std::string block_problem(const HashedFile& file, int64_t index, std::span<const std::byte> bytes);
 
 // Holds at most one block in memory.
 class BlockWriter {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 
@@ -125,14 +126,16 @@ class Scan {
   void add_file(const fs::directory_entry& entry, std::string name, int64_t label) {
     std::error_code failed;
     const bool is_file = entry.is_regular_file(failed);
-    const auto bytes = is_file ? entry.file_size(failed) : 0;
+    const auto bytes = is_file && !failed ? entry.file_size(failed) : 0;
+    const auto written = is_file && !failed ? entry.last_write_time(failed) : fs::file_time_type();
     if (is_link(entry) && failed) {
       throw DataError(
           cat(root_, "/", name, ": is a link to what cannot be reached (", failed.message(), "): remove it or mend it"));
     }
     if (failed) throw MachineError(cat(root_, "/", name, ": cannot be examined: ", failed.message()));
     if (!is_file) throw DataError(cat(root_, "/", name, ": is no regular file: remove it"));
-    found_.files.push_back({std::move(name), static_cast<int64_t>(bytes), label});
+    const auto modified = std::chrono::file_clock::to_sys(written).time_since_epoch();
+    found_.files.push_back({std::move(name), static_cast<int64_t>(bytes), label, std::chrono::nanoseconds(modified).count()});
   }
 
   std::string root_;

@@ -15,6 +15,7 @@ struct ImageFolder {
   struct File {
     std::string name;  // relative to the folder
     int64_t bytes = 0, label = 0;
+    int64_t modified = 0;  // nanoseconds since 1970
   };
   std::vector<std::string> classes;  // in the order of their bytes; a label is an index into it
   std::vector<File> files;           // in the order of their names' bytes

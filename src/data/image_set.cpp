@@ -36,10 +36,32 @@ std::string hint(const std::string& path) {
   return ending == std::string::npos ? "" : cat("; did you mean ", path.substr(0, ending), "?");
 }
 
+// Before the file is read, so that a later change is seen by its time.
+DataPart file_part(const std::string& path) {
+  return {.name = path.substr(path.rfind('/') + 1), .bytes = static_cast<int64_t>(files::size(path)), .modified = files::modified(path)};
+}
+
+std::vector<DataPart> class_parts(const ImageFolder& folder) {
+  std::vector<DataPart> parts;
+  for (const std::string& name : folder.classes) parts.push_back({.name = name, .files = 0, .is_class = true});
+  std::vector<Xxh3> digests(parts.size());
+  for (const auto& file : folder.files) {
+    const auto label = static_cast<size_t>(file.label);
+    DataPart& part = parts[label];
+    ++part.files;
+    part.bytes += file.bytes;
+    part.modified = std::max(part.modified, file.modified);
+    digests[label].add(cat(file.name, '\0', file.bytes, '\0'));
+  }
+  for (size_t i = 0; i < parts.size(); ++i) parts[i].digest = digests[i].hex_128();
+  return parts;
+}
+
 }  // namespace
 
 struct ImageSet::Contents {
   std::string path, digest;
+  std::vector<DataPart> parts;
   std::vector<std::string> classes;
   // One of these two is filled.
   IdxImages images;
@@ -55,11 +77,18 @@ struct ImageSet::Contents {
   }
 };
 
-ImageSet::Contents ImageSet::open_idx(const std::string& prefix, const std::string& images) {
+ImageSet::Pair ImageSet::pair_at(const std::string& path) {
+  const std::string images = found(path, images_ending);
+  return images.empty() ? Pair() : Pair{images, found(path, labels_ending)};
+}
+
+ImageSet::Contents ImageSet::open_idx(const std::string& prefix, const Pair& files) {
   Contents contents;
+  const std::string& images = files.images;
   contents.images_path = images;
-  contents.labels_path = found(prefix, labels_ending);
+  contents.labels_path = files.labels;
   if (contents.labels_path.empty()) throw DataError(cat(images, ": has no ", prefix, labels_ending, "(.gz) beside it"));
+  contents.parts = {file_part(images), file_part(files.labels)};
   contents.images = read_idx_images(images);
   contents.labels = read_idx_labels(contents.labels_path);
   const auto labels = static_cast<int64_t>(contents.labels.size());
@@ -69,8 +98,10 @@ ImageSet::Contents ImageSet::open_idx(const std::string& prefix, const std::stri
   }
   const int largest = *std::max_element(contents.labels.begin(), contents.labels.end());
   for (int c = 0; c <= largest; ++c) contents.classes.push_back(std::to_string(c));
-  contents.digest = xxh3_128_hex(cat("idx ", contents.images.height, " ", contents.images.width, " ",
-                                     xxh3_128_hex(view(contents.images.values)), " ", xxh3_128_hex(view(contents.labels))));
+  contents.parts[0].digest = xxh3_128_hex(view(contents.images.values));
+  contents.parts[1].digest = xxh3_128_hex(view(contents.labels));
+  contents.digest = xxh3_128_hex(cat("idx ", contents.images.height, " ", contents.images.width, " ", contents.parts[0].digest, " ",
+                                     contents.parts[1].digest));
   return contents;
 }
 
@@ -82,6 +113,7 @@ ImageSet::Contents ImageSet::open_folder(const std::string& path, const Progress
   for (const auto& name : contents.classes) list += cat('\0', name);
   for (const auto& file : contents.folder.files) list += cat('\0', file.name, '\0', file.bytes, '\0', file.label);
   contents.digest = xxh3_128_hex(list);
+  contents.parts = class_parts(contents.folder);
   if (contents.folder.left_out > 0) {
     progress.note(cat(path, ": left out, being no images of a class: ", contents.folder.left_out, " files, folders or links"));
   }
@@ -89,17 +121,17 @@ ImageSet::Contents ImageSet::open_folder(const std::string& path, const Progress
 }
 
 ImageSet ImageSet::open(const std::string& path, const Progress& progress) {
-  const std::string images = found(path, images_ending);
-  if (!images.empty() && files::is_folder(path)) {
-    throw DataError(cat(path, ": is a folder, and ", images, " is there too: rename one of them"));
+  const Pair pair = pair_at(path);
+  if (pair && files::is_folder(path)) {
+    throw DataError(cat(path, ": is a folder, and ", pair.images, " is there too: rename one of them"));
   }
-  if (images.empty() && !files::exists(path)) throw DataError(cat(path, ": is not there", hint(path)));
-  if (images.empty() && !files::is_folder(path)) {
+  if (!pair && !files::exists(path)) throw DataError(cat(path, ": is not there", hint(path)));
+  if (!pair && !files::is_folder(path)) {
     throw DataError(
         cat(path, ": is neither a folder with a folder for each class nor what stands before ", images_ending, hint(path)));
   }
-  if (images.empty() && !hint(path).empty()) throw DataError(cat(path, ": holds IDX files", hint(path)));
-  Contents contents = images.empty() ? open_folder(path, progress) : open_idx(path, images);
+  if (!pair && !hint(path).empty()) throw DataError(cat(path, ": holds IDX files", hint(path)));
+  Contents contents = pair ? open_idx(path, pair) : open_folder(path, progress);
   contents.path = path;
   ImageSet set;
   set.contents_ = std::make_shared<const Contents>(std::move(contents));
@@ -113,6 +145,7 @@ int64_t ImageSet::classes() const { return static_cast<int64_t>(contents_->class
 const std::vector<std::string>& ImageSet::class_names() const { return contents_->classes; }
 const std::string& ImageSet::path() const { return contents_->path; }
 std::string ImageSet::digest() const { return contents_->digest; }
+std::vector<DataPart> ImageSet::parts() const { return contents_->parts; }
 
 void ImageSet::check_classes(int64_t limit) const {
   if (classes() <= limit) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/progress.h"
+#include "data/part.h"
 #include "data/pixels.h"
 
 namespace quell {
@@ -18,6 +19,12 @@ class ImageSet {
   // NAME-labels-idx1-ubyte or with .gz; a plain file is taken before a packed one), and else a folder of classes
   // (data/image_folder.h). Throws DataError.
   static ImageSet open(const std::string& path, const Progress& progress);
+  // The files of the IDX pair that open() would take: none where it would take a folder; the labels' name is "" where they are missing.
+  struct Pair {
+    std::string images, labels;
+    explicit operator bool() const { return !images.empty(); }
+  };
+  static Pair pair_at(const std::string& path);
 
   int64_t size() const;
   int64_t classes() const;                              // of an IDX pair: the largest label + 1
@@ -33,10 +40,12 @@ class ImageSet {
   // What the run folder records: a hash of all images and labels of an IDX pair, and of the names, sizes and classes of a
   // folder's files, whose contents are not read.
   std::string digest() const;
+  // The two files of a pair, whose digests are of what is in them unpacked; else the classes.
+  std::vector<DataPart> parts() const;
 
  private:
   struct Contents;
-  static Contents open_idx(const std::string& prefix, const std::string& images);
+  static Contents open_idx(const std::string& prefix, const Pair& files);
   static Contents open_folder(const std::string& path, const Progress& progress);
   std::shared_ptr<const Contents> contents_;
 };

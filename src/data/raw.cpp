@@ -1,13 +1,10 @@
 #include "data/raw.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/json.h"
 #include "base/text.h"
-#include "data/blocks.h"
 
 namespace quell {
 namespace {
@@ -22,24 +19,6 @@ Json identity(const std::string& path, TokenType type, size_t bytes) {
           {"block_bytes", default_block_bytes}};
 }
 
-// Nothing where there is no kept result, or it is for another state of the file, or it is damaged: then the file is
-// read again.
-std::optional<RawScan> kept(const std::string& path, const Json& wanted, int64_t blocks) {
-  const std::string beside = raw_scan_path(path);
-  if (!files::exists(beside)) return std::nullopt;
-  try {
-    const Json found = parse_json(files::read(beside, 64 << 20), beside);
-    if (found.at("of") != wanted) return std::nullopt;
-    RawScan scan{found.at("largest_id").get<int64_t>(), found.at("xxh3").get<std::vector<std::string>>()};
-    const bool whole = scan.largest_id >= 0 && static_cast<int64_t>(scan.xxh3.size()) == blocks;
-    return whole ? std::optional(scan) : std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
-}
-
 void keep(const std::string& path, const Json& of, const RawScan& scan) {
   const Json json = {{"of", of}, {"largest_id", scan.largest_id}, {"xxh3", scan.xxh3}};
   try {
@@ -51,11 +30,31 @@ void keep(const std::string& path, const Json& of, const RawScan& scan) {
 
 }  // namespace
 
+std::optional<KeptScan> kept_scan(const std::string& path) {
+  const std::string beside = raw_scan_path(path);
+  if (!files::exists(beside)) return std::nullopt;
+  try {
+    const Json found = parse_json(files::read(beside, 64 << 20), beside);
+    const Json& of = found.at("of");
+    const auto type = choice_named<TokenType>(of.at("type").get<std::string>());
+    KeptScan kept{of, type.value_or(TokenType::automatic),
+                  {path, of.at("size").get<int64_t>(), of.at("block_bytes").get<int64_t>(), found.at("xxh3").get<std::vector<std::string>>(), beside},
+                  found.at("largest_id").get<int64_t>()};
+    const bool whole = kept.type != TokenType::automatic && kept.largest_id >= 0 && kept.file.block_bytes > 0 &&
+                       static_cast<int64_t>(kept.file.xxh3.size()) == block_count(kept.file.bytes, kept.file.block_bytes);
+    return whole ? std::optional(kept) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
 RawScan scan_raw(const std::string& path, TokenType type, ids::Bytes bytes, const Progress& progress) {
   const auto total = static_cast<int64_t>(bytes.size());
   const int64_t blocks = block_count(total, default_block_bytes);
   const Json of = identity(path, type, bytes.size());
-  if (auto scan = kept(path, of, blocks)) return *scan;
+  if (const auto kept = kept_scan(path); kept && kept->of == of) return {kept->largest_id, kept->file.xxh3};
   RawScan scan;
   for (int64_t block = 0; block < blocks; ++block) {
     const int64_t begin = block * default_block_bytes, end = std::min(begin + default_block_bytes, total);

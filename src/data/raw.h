@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/progress.h"
+#include "data/blocks.h"
 #include "data/ids.h"
 
 namespace quell {
@@ -16,6 +19,15 @@ struct RawScan {
   int64_t largest_id = 0;
   std::vector<std::string> xxh3;  // of every block of default_block_bytes
 };
+
+// What stands beside a file, of whatever state of it. Nothing where there is nothing, or it is damaged.
+struct KeptScan {
+  Json of;  // the state: equal for a file that is still the same
+  TokenType type = TokenType::uint16;
+  HashedFile file;
+  int64_t largest_id = 0;
+};
+std::optional<KeptScan> kept_scan(const std::string& path);
 
 inline std::string raw_scan_path(const std::string& path) { return path + ".quell.json"; }
 

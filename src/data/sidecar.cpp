@@ -11,6 +11,8 @@ namespace quell {
 namespace {
 
 constexpr const char* format = "quell tokens";
+// Documents and hashes of about 100 TB of text.
+constexpr uint64_t side_car_limit = uint64_t{1} << 30;
 
 // The members of one object; each reader throws DataError "PATH: shards[0].tokens: ..." where the member is not as it
 // must be.
@@ -125,6 +127,20 @@ std::vector<int64_t> read_documents(const Members& members, int64_t tokens) {
 
 int64_t SideCar::tokens() const {
   return std::accumulate(shards.begin(), shards.end(), int64_t{0}, [](int64_t sum, const Shard& s) { return sum + s.tokens; });
+}
+
+ShardFiles files_of(const std::string& folder, const SideCar& side_car, const SideCar::Shard& shard) {
+  const auto listed = [&](const BlockFile& file, int64_t bytes) {
+    return HashedFile{folder + "/" + file.file, bytes, side_car.block_bytes, file.xxh3, SideCar::file_name};
+  };
+  ShardFiles files{listed(shard.ids, shard.tokens * ids::width(side_car.type)), {}};
+  if (shard.scored) files.scored = listed(*shard.scored, shard.tokens);
+  return files;
+}
+
+SideCar read_side_car(const std::string& folder) {
+  const std::string name = folder + "/" + SideCar::file_name;
+  return side_car_from_json(parse_json(files::read(name, side_car_limit), name), name);
 }
 
 Json to_json(const SideCar& side_car) {

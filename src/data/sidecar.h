@@ -34,10 +34,18 @@ struct SideCar {
   int64_t tokens() const;
 };
 
+// The files of one shard, as the side-car in `folder` says that they are.
+struct ShardFiles {
+  HashedFile ids;
+  std::optional<HashedFile> scored;
+};
+ShardFiles files_of(const std::string& folder, const SideCar& side_car, const SideCar::Shard& shard);
+
 Json to_json(const SideCar& side_car);
 
 // Throws DataError that begins with `name` (the path) and the member that is wrong. Whether the shards are there and
 // have their size is not looked at.
 SideCar side_car_from_json(const Json& json, const std::string& name);
+SideCar read_side_car(const std::string& folder);  // likewise; the file must be there
 
 }  // namespace quell

@@ -24,6 +24,7 @@ struct TokenData {
   int64_t batch = 8;
   TokenType type = TokenType::automatic;
   bool cross_documents = true;
+  BlockCheck verify = BlockCheck::read;
 };
 template <class V>
 void describe(V& v, TokenData& c) {
@@ -31,6 +32,7 @@ void describe(V& v, TokenData& c) {
   v.field("batch", c.batch, help("Samples of one optimiser step over the whole world.").unit("samples").at_least(1).at_most(1e9));
   v.field("type", c.type, help("Integer type of a raw .bin file."));
   v.field("cross_documents", c.cross_documents, help("Whether a target or attention may cross a document's border."));
+  v.field("verify", c.verify, help("When a block (64 MiB) of the data is compared with its hash; `quell data verify` compares all at once."));
 }
 
 // Plain memory that one thread fills and another turns into tensors.

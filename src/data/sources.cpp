@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace quell {
@@ -9,14 +10,12 @@ namespace {
 
 constexpr int64_t endless = std::numeric_limits<int64_t>::max();
 
-DataFacts facts(const TokenSet& set) { return {set.path(), set.digest(), "tokens", set.tokens()}; }
-DataFacts facts(const ImageSet& set) { return {set.path(), set.digest(), "images", set.size()}; }
-DataFacts facts(const TokenSource& source) { return facts(source.tokens()); }
-DataFacts facts(const ImageSource& source) { return facts(source.set()); }
+DataFacts facts(const TokenSource& source) { return facts_of(source.tokens()); }
+DataFacts facts(const ImageSource& source) { return facts_of(source.set()); }
 DataFacts facts(const CopySource&) { return {CopyData::kind_name, "", "samples", endless}; }
 DataFacts facts(const RandomSource&) { return {RandomData::kind_name, "", "samples", endless}; }
-DataFacts facts(const FixedTokens& set) { return facts(set.tokens()); }
-DataFacts facts(const FixedImages& set) { return facts(set.set()); }
+DataFacts facts(const FixedTokens& set) { return facts_of(set.tokens()); }
+DataFacts facts(const FixedImages& set) { return facts_of(set.set()); }
 DataFacts facts(const FixedCopies& set) { return {CopyData::kind_name, "", "samples", set.samples()}; }
 DataFacts facts(const FixedRandom& set) { return {RandomData::kind_name, "", "samples", set.samples()}; }
 
@@ -77,6 +76,11 @@ int64_t samples_of(const FixedSet& set) {
   return std::visit([](const auto& s) { return s.samples(); }, set);
 }
 
+DataFacts facts_of(const TokenSet& set) {
+  const Vocabulary* vocabulary = set.vocabulary();
+  return {set.path(), set.digest(), "tokens", set.tokens(), set.parts(), vocabulary == nullptr ? "" : xxh3_128_hex(vocabulary->to_json().dump())};
+}
+DataFacts facts_of(const ImageSet& set) { return {set.path(), set.digest(), "images", set.size(), set.parts()}; }
 DataFacts facts_of(const Source& source) {
   return std::visit([](const auto& s) { return facts(s); }, source);
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "data/copy_source.h"
 #include "data/image_source.h"
@@ -37,7 +38,11 @@ struct DataFacts {
   std::string path, digest;  // of drawn data: the kind, and ""
   std::string items;         // what `count` counts: tokens, images, or samples of drawn data
   int64_t count = 0;
+  std::vector<DataPart> parts = {};  // of what is read
+  std::string vocabulary = "";       // its digest, where the data have one
 };
+DataFacts facts_of(const TokenSet& set);
+DataFacts facts_of(const ImageSet& set);
 DataFacts facts_of(const Source& source);
 DataFacts facts_of(const FixedSet& set);
 

@@ -1,6 +1,7 @@
 #include "data/tokens.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -15,13 +16,11 @@
 namespace quell {
 namespace {
 
-// Documents and hashes of about 100 TB of text.
-constexpr uint64_t side_car_limit = uint64_t{1} << 30;
-
 struct MappedFile {
-  std::string path;
-  std::vector<std::string> xxh3;
+  HashedFile file;
   files::Mapping mapping;
+  int64_t modified = 0;
+  std::unique_ptr<std::atomic<bool>[]> sound;  // by block: whether it was looked at; null where none is
 };
 
 struct MappedShard {
@@ -30,16 +29,30 @@ struct MappedShard {
   std::optional<MappedFile> scored;
 };
 
-MappedFile map_listed(const std::string& folder, const BlockFile& listed, int64_t tokens, int64_t width) {
-  MappedFile file{folder + "/" + listed.file, listed.xxh3, {}};
-  if (!files::exists(file.path)) throw DataError(file.path + ": is missing, and tokens.json lists it: copy or prepare it again");
-  const auto bytes = static_cast<int64_t>(files::size(file.path));
-  if (bytes != tokens * width) {
-    throw DataError(cat(file.path, ": has ", bytes, " bytes, and tokens.json says ", tokens, " tokens of ", width,
-                        width == 1 ? " byte: " : " bytes: ", "copy or prepare it again"));
+MappedFile map_file(HashedFile file, BlockCheck check) {
+  if (const std::string problem = size_problem(file); !problem.empty()) throw DataError(problem);
+  MappedFile mapped{{}, files::Mapping(file.path), files::modified(file.path), {}};
+  if (check == BlockCheck::read) mapped.sound = std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(block_count(file.bytes, file.block_bytes)));
+  mapped.file = std::move(file);
+  return mapped;
+}
+
+// Bytes [begin, end) are about to be read. Two threads may look at a block at once, which costs time and nothing else. Its first reading
+// is by read(), where a disk that fails is an error; and a file that was cut off is found by its size each time, since to touch what is
+// no longer there ends the process (SIGBUS). What remains is a file that is cut off in the moment between this look and the reading.
+void check_blocks(const MappedFile& mapped, int64_t begin, int64_t end) {
+  if (mapped.sound == nullptr) return;
+  const HashedFile& file = mapped.file;
+  // What is read from is the file that was opened. Another may have taken its name, and says nothing of it then.
+  const bool has_name = mapped.mapping.is_of(file.path);
+  if (has_name && static_cast<int64_t>(files::size(file.path)) < end) throw DataError(size_problem(file));
+  for (int64_t block = begin / file.block_bytes; block * file.block_bytes < end; ++block) {
+    std::atomic<bool>& sound = mapped.sound[static_cast<size_t>(block)];
+    if (sound.load(std::memory_order_relaxed)) continue;
+    const std::string problem = has_name ? block_problem(file, block) : block_problem(file, block, mapped.mapping.bytes());
+    if (!problem.empty()) throw DataError(problem);
+    sound.store(true, std::memory_order_relaxed);
   }
-  file.mapping = files::Mapping(file.path);
-  return file;
 }
 
 std::string hint_for_folder(const std::string& path) {
@@ -54,7 +67,7 @@ std::string hint_for_folder(const std::string& path) {
 struct TokenSet::Contents {
   std::string path, hashes_in;
   TokenType type = TokenType::uint16;
-  int64_t tokens = 0, largest_id = 0, block_bytes = default_block_bytes;
+  int64_t tokens = 0, largest_id = 0;
   std::vector<MappedShard> shards;
   std::vector<int64_t> documents;  // first tokens, ascending; empty where not known
   std::optional<Vocabulary> vocabulary;
@@ -78,17 +91,16 @@ struct TokenSet::Contents {
     for (const auto& shard : shards) {
       const int64_t index = ids::first_outside(type, shard.ids.mapping.bytes(), bound);
       if (index < 0) continue;
-      throw DataError(cat(shard.ids.path, ": token ", index, " (byte ", index * ids::width(type), ") is id ",
+      throw DataError(cat(shard.ids.file.path, ": token ", index, " (byte ", index * ids::width(type), ") is id ",
                           ids::at(type, shard.ids.mapping.bytes(), index), ", ", fix));
     }
     throw DataError(cat(path, ": largest_id is ", largest_id, " in tokens.json, but no token has that id: prepare it again"));
   }
 };
 
-TokenSet::Contents TokenSet::open_folder(const std::string& path, TokenType type) {
-  const std::string name = path + "/" + SideCar::file_name;
-  if (!files::exists(name)) throw DataError(cat(path, ": has no ", SideCar::file_name, hint_for_folder(path)));
-  SideCar side_car = side_car_from_json(parse_json(files::read(name, side_car_limit), name), name);
+TokenSet::Contents TokenSet::open_folder(const std::string& path, TokenType type, BlockCheck check) {
+  if (!files::exists(path + "/" + SideCar::file_name)) throw DataError(cat(path, ": has no ", SideCar::file_name, hint_for_folder(path)));
+  SideCar side_car = read_side_car(path);
   if (type != TokenType::automatic && type != side_car.type) {
     throw DataError(cat(path, ": holds ", name_of(side_car.type), " tokens, and data.type says ", name_of(type),
                         ": leave data.type out for prepared data"));
@@ -98,10 +110,10 @@ TokenSet::Contents TokenSet::open_folder(const std::string& path, TokenType type
   contents.hashes_in = SideCar::file_name;
   contents.type = side_car.type;
   contents.largest_id = side_car.largest_id;
-  contents.block_bytes = side_car.block_bytes;
   for (const auto& listed : side_car.shards) {
-    MappedShard shard{contents.tokens, listed.tokens, map_listed(path, listed.ids, listed.tokens, ids::width(side_car.type)), {}};
-    if (listed.scored) shard.scored = map_listed(path, *listed.scored, listed.tokens, 1);
+    ShardFiles files = files_of(path, side_car, listed);
+    MappedShard shard{contents.tokens, listed.tokens, map_file(std::move(files.ids), check), {}};
+    if (files.scored) shard.scored = map_file(std::move(*files.scored), check);
     contents.tokens += listed.tokens;
     contents.shards.push_back(std::move(shard));
   }
@@ -110,7 +122,7 @@ TokenSet::Contents TokenSet::open_folder(const std::string& path, TokenType type
   return contents;
 }
 
-TokenSet::Contents TokenSet::open_raw(const std::string& path, TokenType type, const Progress& progress) {
+TokenSet::Contents TokenSet::open_raw(const std::string& path, TokenType type, const Progress& progress, BlockCheck check) {
   if (!path.ends_with(".bin")) {
     throw DataError(path + ": is not token data: give a folder that quell data prepare made, or a raw .bin file of tokens");
   }
@@ -121,39 +133,29 @@ TokenSet::Contents TokenSet::open_raw(const std::string& path, TokenType type, c
   contents.path = path;
   contents.hashes_in = raw_scan_path(path);
   contents.type = type;
-  MappedFile file{path, {}, files::Mapping(path)};
-  const auto bytes = static_cast<int64_t>(file.mapping.bytes().size());
+  const auto bytes = static_cast<int64_t>(files::size(path));
   if (bytes == 0 || bytes % ids::width(type) != 0) {
     throw DataError(cat(path, ": has ", bytes, " bytes, which is no whole number of ", name_of(type), " tokens"));
   }
+  MappedFile file = map_file({path, bytes, default_block_bytes, {}, contents.hashes_in}, check);
   RawScan scan = scan_raw(path, type, file.mapping.bytes(), progress);
-  file.xxh3 = std::move(scan.xxh3);
+  file.file.xxh3 = std::move(scan.xxh3);
   contents.largest_id = scan.largest_id;
   contents.tokens = bytes / ids::width(type);
   contents.shards.push_back({0, contents.tokens, std::move(file), {}});
   return contents;
 }
 
-TokenSet TokenSet::open(const std::string& path, TokenType type, int64_t vocabulary, const Progress& progress) {
+TokenSet TokenSet::open(const std::string& path, TokenType type, int64_t vocabulary, const Progress& progress, BlockCheck check) {
   if (!files::exists(path))
     throw DataError(path + ": does not exist; quell data prepare FILE --out DIR makes DIR/train and DIR/valid");
   TokenSet set;
-  set.contents_ = std::make_shared<Contents>(files::is_folder(path) ? open_folder(path, type) : open_raw(path, type, progress));
+  set.contents_ = std::make_shared<Contents>(files::is_folder(path) ? open_folder(path, type, check) : open_raw(path, type, progress, check));
   if (vocabulary > 0 && set.contents_->largest_id >= vocabulary) {
     set.contents_->fail_at_least(vocabulary, cat("and model.vocabulary ", vocabulary, " allows 0 to ", vocabulary - 1,
                                                  ": raise it to ", set.contents_->largest_id + 1, ", or check data.type"));
   }
   return set;
-}
-
-void TokenSet::verify(const Progress& progress) const {
-  const auto check = [&](const MappedFile& file) {
-    verify_blocks(file.path, file.mapping.bytes(), file.xxh3, contents_->block_bytes, contents_->hashes_in, progress);
-  };
-  for (const auto& shard : contents_->shards) {
-    check(shard.ids);
-    if (shard.scored) check(*shard.scored);
-  }
 }
 
 int64_t TokenSet::tokens() const { return contents_->tokens; }
@@ -166,15 +168,30 @@ const std::string& TokenSet::path() const { return contents_->path; }
 std::string TokenSet::digest() const {
   std::string text = cat(name_of(contents_->type), "\n");
   for (const auto& shard : contents_->shards) {
-    text += cat(shard.tokens, " ", join(shard.ids.xxh3, " "), " / ", shard.scored ? join(shard.scored->xxh3, " ") : "", "\n");
+    text += cat(shard.tokens, " ", join(shard.ids.file.xxh3, " "), " / ", shard.scored ? join(shard.scored->file.xxh3, " ") : "", "\n");
   }
   for (int64_t begin : contents_->documents) text += cat(begin, " ");
   return xxh3_128_hex(text);
 }
 
+std::vector<DataPart> TokenSet::parts() const {
+  std::vector<DataPart> parts;
+  const auto add = [&](const MappedFile& mapped) {
+    const HashedFile& file = mapped.file;
+    parts.push_back({.name = file.path.substr(file.path.rfind('/') + 1), .bytes = file.bytes, .modified = mapped.modified,
+                     .digest = xxh3_128_hex(join(file.xxh3, " "))});
+  };
+  for (const auto& shard : contents_->shards) {
+    add(shard.ids);
+    if (shard.scored) add(*shard.scored);
+  }
+  return parts;
+}
+
 void TokenSet::read(int64_t begin, int64_t count, int64_t* out) const {
   const Contents& all = *contents_;
   all.for_each_part(begin, begin + count, [&](const MappedShard& shard, int64_t from, int64_t to) {
+    check_blocks(shard.ids, from * ids::width(all.type), to * ids::width(all.type));
     const int64_t largest = ids::copy(all.type, shard.ids.mapping.bytes(), from, to - from, out);
     // Costs nothing beside the copy, and a file that was damaged after it was prepared must not index outside an
     // embedding.
@@ -201,6 +218,7 @@ void TokenSet::documents(int64_t begin, int64_t count, int64_t* out) const {
 
 void TokenSet::scored(int64_t begin, int64_t count, bool* out) const {
   contents_->for_each_part(begin, begin + count, [&](const MappedShard& shard, int64_t from, int64_t to) {
+    if (shard.scored) check_blocks(*shard.scored, from, to);
     for (int64_t i = from; i < to; ++i) {
       *out++ = !shard.scored || shard.scored->mapping.bytes()[static_cast<size_t>(i)] != std::byte{0};
     }

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/progress.h"
 #include "config/describe.h"
+#include "data/part.h"
 #include "text/vocabulary.h"
 
 namespace quell {
@@ -20,24 +22,31 @@ inline constexpr auto choices<TokenType> =
     std::array{Choice{TokenType::automatic, "auto", "from the side-car"}, Choice{TokenType::uint16, "uint16"},
                Choice{TokenType::uint32, "uint32"}, Choice{TokenType::int32, "int32"}};
 
+// When a block is compared with its hash.
+enum class BlockCheck { read, none };
+template <>
+inline constexpr auto choices<BlockCheck> =
+    std::array{Choice{BlockCheck::read, "read", "when one of its tokens is first read: data that changed end the run, with the file's name"},
+               Choice{BlockCheck::none, "none", "never: for a disk so slow that reading every block once in the first steps is too long"}};
+
 class TokenSet {
  public:
   // `path` is a folder with tokens.json (a split: DIR/train), or a raw .bin file whose `type` is given. Sizes are
-  // checked, and hashes are there (verify() compares them). An id at or above `vocabulary` is found now, before
+  // checked, blocks are compared as `check` says. An id at or above `vocabulary` is found now, before
   // training: file, offset, id (from the side-car's largest id; a raw file is read once with progress, see data/raw.h).
   // vocabulary 0: whatever the data says. Throws DataError.
-  static TokenSet open(const std::string& path, TokenType type, int64_t vocabulary, const Progress& progress);
-
-  // Reads everything and compares all hashes. Throws DataError that names the file and the block.
-  void verify(const Progress& progress) const;
+  static TokenSet open(const std::string& path, TokenType type, int64_t vocabulary, const Progress& progress,
+                       BlockCheck check = BlockCheck::read);
 
   int64_t tokens() const;
   int64_t vocabulary_size() const;       // of the side-car; largest id + 1 for raw files
   const Vocabulary* vocabulary() const;  // null for raw files
   const std::string& path() const;
   std::string digest() const;  // of type, sizes and hashes; what the run folder records
+  std::vector<DataPart> parts() const;  // the files; their digests are of their blocks' hashes
 
-  // Copies tokens [begin, begin + count) across shards. Throws DataError on an id that open() was told cannot be there.
+  // Copies tokens [begin, begin + count) across shards. Thread-safe. Throws DataError on a block that does not have its hash (each is
+  // looked at once in a process, for all copies of the set), and on an id that open() was told cannot be there.
   void read(int64_t begin, int64_t count, int64_t* out) const;
   // Where documents begin is known for prepared sets only.
   bool has_documents() const;
@@ -49,8 +58,8 @@ class TokenSet {
 
  private:
   struct Contents;
-  static Contents open_folder(const std::string& path, TokenType type);
-  static Contents open_raw(const std::string& path, TokenType type, const Progress& progress);
+  static Contents open_folder(const std::string& path, TokenType type, BlockCheck check);
+  static Contents open_raw(const std::string& path, TokenType type, const Progress& progress, BlockCheck check);
   std::shared_ptr<const Contents> contents_;
 };
 

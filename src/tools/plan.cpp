@@ -51,10 +51,8 @@ void count_parts(Plan& plan, const ParameterList& parameters) {
 
 // Tokens of the training data by what says so cheaply: a side-car, or the size of a raw file of a stated type.
 std::optional<int64_t> cheap_tokens(const TokenData& data) {
-  constexpr uint64_t most = 64 << 20;
   try {
-    const std::string side_car = data.train + "/" + SideCar::file_name;
-    if (files::exists(side_car)) return side_car_from_json(parse_json(files::read(side_car, most), side_car), side_car).tokens();
+    if (files::exists(data.train + "/" + SideCar::file_name)) return read_side_car(data.train).tokens();
     if (data.type == TokenType::automatic || !files::exists(data.train) || files::is_folder(data.train)) return std::nullopt;
     return static_cast<int64_t>(files::size(data.train)) / (data.type == TokenType::uint16 ? 2 : 4);
   } catch (const Error&) {

@@ -39,6 +39,7 @@ constexpr Rule rules[] = {
     {"data.batch", impossible, "the position in the data is counted in steps of this size"},
     {"data.train", safe, ""},  // the data themselves are compared by their digest
     {"data.decode_threads", safe, ""},
+    {"data.verify", safe, ""},
     {"evaluate", safe, ""},
     {"loss", numbers, "another loss is minimised"},
     {"optimizer", numbers, "updates are others"},

@@ -42,16 +42,6 @@ void write_config(const std::string& folder, const Run& run) {
 
 }  // namespace
 
-Json data_record(const Run& run) {
-  Json record;
-  const auto add = [&](const std::string& name, const DataFacts& facts) {
-    record[name] = {{"path", facts.path}, {facts.items, facts.count}, {"digest", facts.digest}};
-  };
-  add("train", facts_of(run.source));
-  for (const EvaluationData& set : run.evaluations) add(set.name, facts_of(set.data));
-  return record;
-}
-
 std::string folder_is_taken(const std::string& path) {
   return path + ": exists already, and a run never overwrites another; go on with it by --resume, or choose another name or --run DIR";
 }

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/lock.h"
+#include "train/data_record.h"
 #include "train/run.h"
 
 namespace quell {
@@ -32,9 +33,6 @@ std::string folder_is_taken(const std::string& path);
 
 // The run's id in FOLDER/run.json; "" where there is no such file. Throws CheckpointError where it holds none.
 std::string run_id_of(const std::string& folder);
-
-// What data.json holds: of each set its path, size and digest.
-Json data_record(const Run& run);
 
 class RunFolder {
  public:

@@ -9,7 +9,7 @@ namespace {
 // One overload a kind of data; `model` takes what the configuration leaves to the data.
 Source open(const TokenData& data, ModelConfig& model, uint64_t seed, const Progress& progress) {
   auto& decoder = std::get<DecoderConfig>(model);
-  TokenSet set = TokenSet::open(data.train, data.type, decoder.vocabulary.value_or(0), progress);
+  TokenSet set = TokenSet::open(data.train, data.type, decoder.vocabulary.value_or(0), progress, data.verify);
   if (!decoder.vocabulary) decoder.vocabulary = set.vocabulary_size();
   return TokenSource(std::move(set), decoder.context, seed, data.cross_documents);
 }
@@ -55,7 +55,7 @@ void require_same_classes(const ImageSet& set, const Labels& labels) {
 FixedSet open_fixed(const EvaluationSet& of, const TokenData& data, const RunConfig& config, const Labels& labels, int64_t count,
                     const Progress& progress) {
   const auto& model = std::get<DecoderConfig>(config.model);
-  TokenSet set = TokenSet::open(of.data, data.type, model.vocabulary.value(), progress);
+  TokenSet set = TokenSet::open(of.data, data.type, model.vocabulary.value(), progress, data.verify);
   require_same_vocabulary(set, labels);
   return FixedTokens(std::move(set), model.context, count, data.cross_documents);
 }

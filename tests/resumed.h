@@ -90,12 +90,14 @@ inline void resumes_exactly(const RunConfig& config, const TemporaryFolder& home
   const std::vector<Json> rows = rows_of(straight);
   const std::string content = content_of(straight);
   REQUIRE(list_checkpoints(straight + "/checkpoints").size() == static_cast<size_t>(*config.steps));
+  RunConfig rest = config;
+  rest.checkpoint.every = 0;  // what is compared is saved at the end; no number depends on it
   for (const int64_t step : steps) {
     CAPTURE(step);
     const std::string again = home / cat("again", step);
     std::filesystem::copy(straight, again, std::filesystem::copy_options::recursive);
     leave_until(again, step);
-    CHECK(start(config, again, "must").steps == *config.steps);
+    CHECK(start(rest, again, "must").steps == *config.steps);
     CHECK(rows_of(again) == rows);
     CHECK(content_of(again) == content);
     std::filesystem::remove_all(again);

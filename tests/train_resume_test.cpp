@@ -1,5 +1,6 @@
 // Exact resume: from whatever step, the rest of a run is the uninterrupted one's bit for bit. Compared are every row of the metrics
 // (but for the clock) and the digest of every tensor and number of the last checkpoint.
+#include <ATen/ATen.h>
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -66,6 +67,24 @@ TEST_CASE("a vision transformer's run goes on exactly, with its augmentation and
   config.steps = testing::in_full() ? 200 : 24;
   Cases cases("R1", 5, 30);
   resumes_exactly(config, images.folder(), spread(*config.steps, cases.wanted(), {7, 8, 9}), cases);  // eight steps are an epoch
+}
+
+TEST_CASE("training draws nothing from LibTorch's generators, whose state is therefore none of a run's", "[unit]") {
+  const TinyText text;
+  const TinyImages images;
+  RunConfig decoder = busy(tiny_config(text)), vision = busy(tiny_vision(images));
+  model_of(decoder).dropout = 0.1;
+  decoder.evaluate.sample = 20;
+  std::get<VitConfig>(vision.model).drop_path = 0.2;
+  std::get<ImageData>(vision.data).augment = {.flip = true, .crop_padding = 2, .random_resized_crop = {}};
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  const at::Tensor before = generator.get_state();
+  for (const RunConfig& config : {decoder, vision}) {
+    start(config, text.folder() / kind_of(config.data), "never");
+    CHECK(generator.get_state().equal(before));
+  }
+  at::rand({1});  // what would be seen
+  CHECK_FALSE(generator.get_state().equal(before));
 }
 
 TEST_CASE("from a path a new folder begins, and an older checkpoint is no worse than the newest", "[unit]") {

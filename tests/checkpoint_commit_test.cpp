@@ -113,7 +113,7 @@ TEST_CASE("a file whose fsync failed is never tried again, though it would succe
 }
 
 TEST_CASE("a loss of power at any moment leaves the old checkpoint or the new one, whole", "[unit][K4]") {
-  const uint32_t seeds = testing::in_full() ? 80 : 22;
+  const uint32_t seeds = testing::in_full() ? 100 : 22;
   Cases cases("K4");
   const CheckpointConfig keep{.keep_last = 2};
   int moments = 0;

@@ -30,6 +30,7 @@ class Child {
     child_ = fork();
     REQUIRE(child_ >= 0);
     if (child_ != 0) return;
+    std::signal(SIGHUP, SIG_DFL);  // which the tests may have been started to ignore
     const int err = open(said_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
     if (err < 0 || dup2(err, 2) < 0 || chdir(folder.c_str()) != 0) _exit(99);
     execv(QUELL_PROGRAM, words.data());

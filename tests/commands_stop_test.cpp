@@ -45,6 +45,7 @@ TEST_CASE("any of five signals in any phase ends a run with 75 and a checkpoint,
     INFO(child.said());
     const bool was_ending = child.said().find("finished after step 40") != std::string::npos;  // in its last save
     CHECK(code == (was_ending ? 0 : 75));
+    CHECK((!was_ending || phase == "save"));
     CHECK(was_ending != (child.said().find("run again with --resume to go on") != std::string::npos));
     place.ends_as_if_nothing_had_been(name);
   }

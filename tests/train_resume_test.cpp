@@ -312,7 +312,8 @@ TEST_CASE("every key has a rule for a resumed run, and a changed file is taken, 
         "  cannot be changed in a run:\n"
         "    model.width: 32 -> 64 (the saved weights are of another model)\n"
         "  would change its numbers (--accept KEY takes it):\n"
-        "    optimizer.lr: 0.01 -> 0.02 (updates are others)");
+        "    optimizer.lr: 0.01 -> 0.02 (updates are others)\n"
+        "  as it was, with all overrides of then, it stands in the run's config.yaml");
   changed = config;
   changed.steps = 30;
   CHECK_THAT(message_of(changed), Catch::Contains("steps: 24 -> 30 (optimizer.schedule.steps=24 keeps the learning rates as they were planned; "

@@ -139,7 +139,7 @@ void require_accepted(const std::vector<Change>& changes, const std::vector<std:
   std::string text = "resume: the run file is not what this run was begun with";
   if (!refused.empty()) text += "\n  cannot be changed in a run:\n    " + join(change_lines(refused), "\n    ");
   if (!unaccepted.empty()) text += "\n  would change its numbers (--accept KEY takes it):\n    " + join(change_lines(unaccepted), "\n    ");
-  throw UsageError(text);
+  throw UsageError(text + "\n  as it was, with all overrides of then, it stands in the run's config.yaml");
 }
 
 }  // namespace quell

@@ -72,7 +72,7 @@ int stopped(Run& run, const RunFolder& folder, const std::string& why) {
   } catch (const MachineError& problem) {  // the checkpoint has them too
     log::warn(problem.what());
   }
-  log::warn(cat(why, " after step ", run.step, "; run again with --resume to go on"));
+  log::warn(cat(why, " after step ", run.step, "; run again with --resume to go on, with the same overrides"));
   return stop_code(run.config);
 }
 

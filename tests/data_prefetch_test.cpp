@@ -184,6 +184,7 @@ TEST_CASE("of several errors the first in order arrives, after all batches befor
   std::condition_variable changed;
   std::vector<bool> done(4);
   const auto make = [&](int64_t i) -> HostBatch {
+    if (i > 3) return {};  // begun where 0 and 1 were taken before the failures have arrived
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return i == 3 || done[static_cast<size_t>(i) + 1]; });
     done[static_cast<size_t>(i)] = true;

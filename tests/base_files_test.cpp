@@ -157,14 +157,29 @@ TEST_CASE("a mapping shows a file's bytes and can be moved", "[unit]") {
   CHECK(files::Mapping(folder / "empty").bytes().empty());
 }
 
-TEST_CASE("a mapping knows its file from another that took its name", "[unit]") {
+TEST_CASE("a mapping knows its file from another that took its name, and reads what it has now", "[unit]") {
   TemporaryFolder folder;
-  files::write_atomically(folder / "a", "abc");
+  files::write_atomically(folder / "a", "abcdef");
   files::Mapping first(folder / "a"), moved(std::move(first));
-  CHECK(moved.is_of(folder / "a"));
-  files::write_atomically(folder / "a", "abc");
-  CHECK_FALSE(moved.is_of(folder / "a"));
-  CHECK_FALSE(moved.is_of(folder / "gone"));
+  std::string read;
+  const auto take = [&](std::string_view piece) { read += piece; };
+  CHECK(moved.size_at(folder / "a") == 6);
+  CHECK((moved.read_pieces_at(folder / "a", 1, 4, take) == 4 && read == "bcde"));
+  REQUIRE(::truncate((folder / "a").c_str(), 3) == 0);
+  read.clear();
+  CHECK(moved.size_at(folder / "a") == 3);
+  CHECK((moved.read_pieces_at(folder / "a", 1, 4, take) == 2 && read == "bc"));
+  CHECK(moved.read_pieces_at(folder / "a", 3, 4, take) == 0);
+  files::write_atomically(folder / "a", "abcdef");
+  read.clear();
+  for (const char* other : {"a", "gone"}) {
+    CHECK_FALSE(moved.size_at(folder / other));
+    CHECK_FALSE(moved.read_pieces_at(folder / other, 0, 1, take));
+  }
+  CHECK(read.empty());
+  files::set_faults([](const char*, const std::string&) { return EIO; });
+  CHECK_THROWS_AS(moved.read_pieces_at(folder / "a", 0, 1, take), MachineError);
+  files::set_faults({});
 }
 
 TEST_CASE("a lock is seen while its owner lives and is taken over afterwards", "[unit]") {

@@ -50,6 +50,14 @@ struct PeerError : Error {
 struct MachineError : Error {
   explicit MachineError(const std::string& m) : Error(Exit::machine, m) {}
 };
+// Of data that a run reads: what the run did before is whole, and can be gone on with.
+struct UnreadableData : MachineError {
+  using MachineError::MachineError;
+};
+// A stop was asked for while something took long; nothing that was begun counts.
+struct Stopped : Error {
+  Stopped() : Error(Exit::stopped, "stopped on request") {}
+};
 struct Bug : Error {
   explicit Bug(const std::string& m) : Error(Exit::bug, m) {}
 };

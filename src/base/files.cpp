@@ -171,19 +171,32 @@ std::string read(const std::string& path, uint64_t limit) {
   return bytes;
 }
 
-void read_pieces(const std::string& path, uint64_t begin, uint64_t size, const std::function<void(std::string_view)>& take) {
-  const Descriptor opened(allowed("read", path) ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1);
-  if (opened.value < 0) fail(path, "cannot be read");
+namespace {
+
+// How many bytes there were.
+uint64_t deliver(const Descriptor& opened, const std::string& path, uint64_t begin, uint64_t size,
+                 const std::function<void(std::string_view)>& take) {
   std::string piece(std::min<uint64_t>(size, uint64_t{1} << 20), '\0');
-  for (uint64_t done = 0; done < size;) {
+  uint64_t done = 0;
+  while (done < size) {
     const size_t wanted = static_cast<size_t>(std::min<uint64_t>(piece.size(), size - done));
     const ssize_t got = ::pread(opened.value, piece.data(), wanted, static_cast<off_t>(begin + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path, "cannot be read");
-    if (got == 0) throw MachineError(cat(path, ": ends after ", begin + done, " bytes"));
+    if (got == 0) break;
     take(std::string_view(piece).substr(0, static_cast<size_t>(got)));
     done += static_cast<uint64_t>(got);
   }
+  return done;
+}
+
+}  // namespace
+
+void read_pieces(const std::string& path, uint64_t begin, uint64_t size, const std::function<void(std::string_view)>& take) {
+  const Descriptor opened(allowed("read", path) ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1);
+  if (opened.value < 0) fail(path, "cannot be read");
+  const uint64_t done = deliver(opened, path, begin, size, take);
+  if (done < size) throw MachineError(cat(path, ": ends after ", begin + done, " bytes"));
 }
 
 void sync_folder(const std::string& folder) {
@@ -329,9 +342,21 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
   return *this;
 }
 
-bool Mapping::is_of(const std::string& path) const {
+std::optional<uint64_t> Mapping::size_at(const std::string& path) const {
   struct stat found;
-  return ::stat(path.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == inode_;
+  if (::stat(path.c_str(), &found) != 0 || found.st_dev != device_ || found.st_ino != inode_) return std::nullopt;
+  return static_cast<uint64_t>(found.st_size);
+}
+
+std::optional<uint64_t> Mapping::read_pieces_at(const std::string& path, uint64_t begin, uint64_t size,
+                                                const std::function<void(std::string_view)>& take) const {
+  const Descriptor opened(allowed("read", path) ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1);
+  if (opened.value < 0 && errno == ENOENT) return std::nullopt;
+  if (opened.value < 0) fail(path, "cannot be read");
+  struct stat found;
+  if (::fstat(opened.value, &found) != 0) fail(path, "cannot be examined");
+  if (found.st_dev != device_ || found.st_ino != inode_) return std::nullopt;
+  return deliver(opened, path, begin, size, take);
 }
 
 }  // namespace quell::files

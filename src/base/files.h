@@ -90,13 +90,17 @@ class Mapping {
   Mapping(Mapping&& other) noexcept;
   Mapping& operator=(Mapping&& other) noexcept;
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  // Whether the file at `path` is still the one that is mapped, and not another that was put in its place.
-  bool is_of(const std::string& path) const;
+  // What is at `path` now, where it is still the file that is mapped; nothing where another has its name, or none.
+  // How many bytes it has:
+  std::optional<uint64_t> size_at(const std::string& path) const;
+  // Hands bytes over as files::read_pieces() does, and tells how many: fewer than `size` where the file was cut off.
+  std::optional<uint64_t> read_pieces_at(const std::string& path, uint64_t begin, uint64_t size,
+                                         const std::function<void(std::string_view)>& take) const;
 
  private:
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
-  uint64_t device_ = 0, inode_ = 0;
+  uint64_t device_ = 0, inode_ = 0;  // not a descriptor: a set may have more files than a process may open
 };
 
 // The seam for tests: called before each operation that changes the disk with its name ("open", "write", "fsync",

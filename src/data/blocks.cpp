@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/signals.h"
 #include "base/text.h"
 
 namespace quell {
@@ -11,6 +12,7 @@ namespace {
 
 struct Range {
   int64_t begin, end;
+  int64_t size() const { return end - begin; }
 };
 Range range_of(const HashedFile& file, int64_t index) {
   const int64_t begin = index * file.block_bytes;
@@ -33,7 +35,10 @@ std::string block_hash(std::span<const std::byte> bytes, int64_t index, int64_t 
 
 std::string size_problem(const HashedFile& file) {
   if (!files::exists(file.path)) return cat(file.path, ": is missing, and ", file.hashes_in, " lists it: copy or prepare it again");
-  const auto bytes = static_cast<int64_t>(files::size(file.path));
+  return size_problem(file, static_cast<int64_t>(files::size(file.path)));
+}
+
+std::string size_problem(const HashedFile& file, int64_t bytes) {
   if (bytes == file.bytes) return "";
   return cat(file.path, ": has ", bytes, " bytes, and ", file.hashes_in, " says ", file.bytes, ": copy or prepare it again");
 }
@@ -43,13 +48,22 @@ std::string block_problem(const HashedFile& file, int64_t index) {
   const bool is_there = files::exists(file.path) && static_cast<int64_t>(files::size(file.path)) >= block.end;
   if (!is_there) return size_problem(file);
   Xxh3 hash;
-  files::read_pieces(file.path, static_cast<uint64_t>(block.begin), static_cast<uint64_t>(block.end - block.begin),
+  files::read_pieces(file.path, static_cast<uint64_t>(block.begin), static_cast<uint64_t>(block.size()),
                      [&](std::string_view piece) { hash.add(piece); });
   return hash.hex_64() == file.xxh3[static_cast<size_t>(index)] ? "" : differs(file, index);
 }
 
-std::string block_problem(const HashedFile& file, int64_t index, std::span<const std::byte> bytes) {
-  return block_hash(bytes, index, file.block_bytes) == file.xxh3[static_cast<size_t>(index)] ? "" : differs(file, index);
+std::string block_problem(const HashedFile& file, int64_t index, const files::Mapping& mapping) {
+  const Range block = range_of(file, index);
+  Xxh3 hash;
+  const auto take = [&](std::string_view piece) {
+    if (signals::stop_requested()) throw Stopped();
+    hash.add(piece);
+  };
+  const auto had = mapping.read_pieces_at(file.path, static_cast<uint64_t>(block.begin), static_cast<uint64_t>(block.size()), take);
+  if (had && static_cast<int64_t>(*had) < block.size()) return size_problem(file, block.begin + static_cast<int64_t>(*had));
+  const std::string found = had ? hash.hex_64() : block_hash(mapping.bytes(), index, file.block_bytes);
+  return found == file.xxh3[static_cast<size_t>(index)] ? "" : differs(file, index);
 }
 
 BlockWriter::BlockWriter(const std::string& folder, std::string file, int64_t block_bytes)

@@ -35,11 +35,13 @@ std::string block_hash(std::span<const std::byte> bytes, int64_t index, int64_t 
 // These say what is wrong, and how to mend it, in words that begin with the file; "" where nothing is.
 // That the file is not there, or of another size.
 std::string size_problem(const HashedFile& file);
+std::string size_problem(const HashedFile& file, int64_t bytes);  // where it has so many
 // That a block does not have its hash. The file is read, not mapped: one that is cut off meanwhile is a problem that is told, and a disk
 // that cannot deliver a MachineError, where a mapping would end the process.
 std::string block_problem(const HashedFile& file, int64_t index);
-// The same where `bytes` are the whole file.
-std::string block_problem(const HashedFile& file, int64_t index, std::span<const std::byte> bytes);
+// The same of a file that was mapped: if another has its name now, which says nothing of it, the mapping itself is looked at. Throws Stopped
+// where a stop is asked for before a whole block has come from a slow disk.
+std::string block_problem(const HashedFile& file, int64_t index, const files::Mapping& mapping);
 
 // Holds at most one block in memory.
 class BlockWriter {

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -18,6 +19,13 @@ DataFacts facts(const FixedTokens& set) { return facts_of(set.tokens()); }
 DataFacts facts(const FixedImages& set) { return facts_of(set.set()); }
 DataFacts facts(const FixedCopies& set) { return {CopyData::kind_name, "", "samples", set.samples()}; }
 DataFacts facts(const FixedRandom& set) { return {RandomData::kind_name, "", "samples", set.samples()}; }
+
+template <class Any>
+HostBatch read_any(const Any& of, int64_t first, int64_t count) try {
+  return std::visit([&](const auto& s) { return s.read(first, count); }, of);
+} catch (const MachineError& problem) {
+  throw UnreadableData(problem.what());
+}
 
 template <class Config>
 constexpr bool is_read = requires(const Config& config) { config.train; };
@@ -56,9 +64,7 @@ int64_t batch_of(const DataConfig& config) {
   return std::visit([](const auto& c) { return c.batch; }, config);
 }
 
-HostBatch read(const Source& source, int64_t first, int64_t count) {
-  return std::visit([&](const auto& s) { return s.read(first, count); }, source);
-}
+HostBatch read(const Source& source, int64_t first, int64_t count) { return read_any(source, first, count); }
 int64_t epoch_samples(const Source& source) {
   if (const auto* tokens = std::get_if<TokenSource>(&source)) return tokens->epoch_samples();
   if (const auto* images = std::get_if<ImageSource>(&source)) return images->epoch_samples();
@@ -69,9 +75,7 @@ const Vocabulary* vocabulary_of(const Source& source) {
   return tokens == nullptr ? nullptr : tokens->tokens().vocabulary();
 }
 
-HostBatch read(const FixedSet& set, int64_t first, int64_t count) {
-  return std::visit([&](const auto& s) { return s.read(first, count); }, set);
-}
+HostBatch read(const FixedSet& set, int64_t first, int64_t count) { return read_any(set, first, count); }
 int64_t samples_of(const FixedSet& set) {
   return std::visit([](const auto& s) { return s.samples(); }, set);
 }

@@ -20,7 +20,8 @@ int64_t& batch_of(DataConfig& config);  // samples of a step over the whole worl
 int64_t batch_of(const DataConfig& config);
 
 using Source = std::variant<TokenSource, ImageSource, CopySource, RandomSource>;
-// Samples [first, first + count) in training order; pure and thread-safe.
+// Samples [first, first + count) in training order; pure and thread-safe. Throws DataError for data that changed, UnreadableData where a disk
+// cannot deliver them, Stopped where it is slow and a stop was asked for.
 HostBatch read(const Source& source, int64_t first, int64_t count);
 int64_t epoch_samples(const Source& source);  // of drawn data: all that can be numbered
 const Vocabulary* vocabulary_of(const Source& source);  // null where the data have none

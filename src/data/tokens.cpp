@@ -32,24 +32,25 @@ struct MappedShard {
 MappedFile map_file(HashedFile file, BlockCheck check) {
   if (const std::string problem = size_problem(file); !problem.empty()) throw DataError(problem);
   MappedFile mapped{{}, files::Mapping(file.path), files::modified(file.path), {}};
+  const auto bytes = static_cast<int64_t>(mapped.mapping.bytes().size());  // it may have become another one since
+  if (const std::string problem = size_problem(file, bytes); !problem.empty()) throw DataError(problem);
   if (check == BlockCheck::read) mapped.sound = std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(block_count(file.bytes, file.block_bytes)));
   mapped.file = std::move(file);
   return mapped;
 }
 
-// Bytes [begin, end) are about to be read. Two threads may look at a block at once, which costs time and nothing else. Its first reading
-// is by read(), where a disk that fails is an error; and a file that was cut off is found by its size each time, since to touch what is
-// no longer there ends the process (SIGBUS). What remains is a file that is cut off in the moment between this look and the reading.
+// Bytes [begin, end) are about to be read. A file that was cut off is found by its size each time, since to touch what is no longer there
+// ends the process (SIGBUS); what remains is one that is cut off in the moment between this look and the reading. Two threads may look at
+// a block at once, which costs time and nothing else.
 void check_blocks(const MappedFile& mapped, int64_t begin, int64_t end) {
-  if (mapped.sound == nullptr) return;
   const HashedFile& file = mapped.file;
-  // What is read from is the file that was opened. Another may have taken its name, and says nothing of it then.
-  const bool has_name = mapped.mapping.is_of(file.path);
-  if (has_name && static_cast<int64_t>(files::size(file.path)) < end) throw DataError(size_problem(file));
+  const std::optional<uint64_t> bytes = mapped.mapping.size_at(file.path);
+  if (bytes && static_cast<int64_t>(*bytes) < end) throw DataError(size_problem(file, static_cast<int64_t>(*bytes)));
+  if (mapped.sound == nullptr) return;
   for (int64_t block = begin / file.block_bytes; block * file.block_bytes < end; ++block) {
     std::atomic<bool>& sound = mapped.sound[static_cast<size_t>(block)];
     if (sound.load(std::memory_order_relaxed)) continue;
-    const std::string problem = has_name ? block_problem(file, block) : block_problem(file, block, mapped.mapping.bytes());
+    const std::string problem = block_problem(file, block, mapped.mapping);
     if (!problem.empty()) throw DataError(problem);
     sound.store(true, std::memory_order_relaxed);
   }

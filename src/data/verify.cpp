@@ -69,7 +69,7 @@ void check_raw(DataCheck& check, TokenType type, const Progress& progress) {
     check_files(check, {kept->file}, progress);
     if (!check.problems.empty()) return;
   }
-  collect(check, [&] { check.facts = facts_of(TokenSet::open(check.path, kept ? kept->type : type, 0, progress)); });
+  collect(check, [&] { check.facts = facts_of(TokenSet::open(check.path, type == TokenType::automatic && kept ? kept->type : type, 0, progress)); });
   if (!kept) check.looked_at = "all of it, whose hashes were not kept";
 }
 

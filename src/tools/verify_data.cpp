@@ -38,7 +38,7 @@ std::vector<Wanted> sets_of_run(const std::string& run) {
 }
 
 std::vector<Wanted> sets_at(const std::string& path) {
-  if (files::exists(path + "/data.json")) return sets_of_run(path);
+  if (files::exists(path + "/run.json")) return sets_of_run(path);
   std::vector<Wanted> splits;
   for (const char* split : {"/train", "/valid"}) {
     if (files::exists(path + split + "/" + SideCar::file_name)) splits.push_back({.path = path + split});

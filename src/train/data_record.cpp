@@ -1,6 +1,7 @@
 #include "train/data_record.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -21,44 +22,46 @@ Json record_of(const DataPart& part) {
 
 const Json& parts_of(const Json& record) {
   static const Json none = Json::array();
-  return record.contains("parts") ? record["parts"] : none;
+  return record.contains("parts") ? record.at("parts") : none;
 }
 
-const Json* part_named(const Json& record, const Json& name) {
-  const Json& parts = parts_of(record);
-  const auto found = std::find_if(parts.begin(), parts.end(), [&](const Json& part) { return part["name"] == name; });
-  return found == parts.end() ? nullptr : &*found;
+// As many as there are classes of images, or shards: not sought one by one. What is not as a run writes it throws Json::exception.
+using Parts = std::map<std::string, const Json*>;
+Parts parts_by_name(const Json& record) {
+  Parts parts;
+  for (const Json& part : parts_of(record)) parts[part.at("name").get<std::string>()] = &part;
+  return parts;
 }
 
 // "80 bytes", of a class "2 files of 80 bytes".
 std::string size_of(const Json& part) {
-  const std::string bytes = cat(part["bytes"].get<int64_t>(), " bytes");
+  const std::string bytes = cat(part.at("bytes").get<int64_t>(), " bytes");
   if (!part.contains("files")) return bytes;
-  const auto files = part["files"].get<int64_t>();
+  const auto files = part.at("files").get<int64_t>();
   return cat(files, files == 1 ? " file of " : " files of ", bytes);
 }
 
 // How one part differs, "" where it does not.
 std::string difference_of_part(const Json& before, const Json& now) {
   const bool is_class = now.contains("files");
-  const auto old_bytes = before["bytes"].get<int64_t>(), bytes = now["bytes"].get<int64_t>();
+  const auto old_bytes = before.at("bytes").get<int64_t>(), bytes = now.at("bytes").get<int64_t>();
+  const auto old_digest = before.at("digest").get<std::string>(), digest = now.at("digest").get<std::string>();
   if (is_class && size_of(before) != size_of(now)) return cat("has ", size_of(now), ", had ", size_of(before));
-  if (before["digest"] == now["digest"]) return "";
+  if (old_digest == digest) return "";
   if (old_bytes != bytes) return cat(bytes < old_bytes ? "cut" : "grown", " from ", old_bytes, " to ", bytes, " bytes");
-  return cat(is_class ? "names or sizes of its files were changed" : "changed", " (digest ", now["digest"].get<std::string>(), ", was ",
-             before["digest"].get<std::string>(), ")");
+  return cat(is_class ? "names or sizes of its files were changed" : "changed", " (digest ", digest, ", was ", old_digest, ")");
 }
 
 std::vector<std::string> changed_parts(const Json& before, const Json& now) {
   std::vector<std::string> lines;
-  const auto add = [&](const Json& part, const std::string& what) { lines.push_back(part["name"].get<std::string>() + ": " + what); };
-  for (const Json& old : parts_of(before)) {
-    const Json* part = part_named(now, old["name"]);
-    const std::string what = part == nullptr ? cat("removed (it had ", size_of(old), ")") : difference_of_part(old, *part);
-    if (!what.empty()) add(old, what);
+  const Parts old_parts = parts_by_name(before), parts = parts_by_name(now);
+  for (const auto& [name, old] : old_parts) {
+    const auto part = parts.find(name);
+    const std::string what = part == parts.end() ? cat("removed (it had ", size_of(*old), ")") : difference_of_part(*old, *part->second);
+    if (!what.empty()) lines.push_back(cat(name, ": ", what));
   }
-  for (const Json& part : parts_of(now)) {
-    if (part_named(before, part["name"]) == nullptr) add(part, cat("added (", size_of(part), ")"));
+  for (const auto& [name, part] : parts) {
+    if (!old_parts.contains(name)) lines.push_back(cat(name, ": added (", size_of(*part), ")"));
   }
   return lines;
 }
@@ -66,10 +69,11 @@ std::vector<std::string> changed_parts(const Json& before, const Json& now) {
 std::string rewritten_parts(const Json& before, const Json& now) {
   std::string first;
   int64_t count = 0;
-  for (const Json& part : parts_of(now)) {
-    const Json* old = part_named(before, part["name"]);
-    if (old == nullptr || (*old)["modified_ns"] == part["modified_ns"]) continue;
-    if (count++ == 0) first = part["name"].get<std::string>();
+  const Parts old_parts = parts_by_name(before);
+  for (const auto& [name, part] : parts_by_name(now)) {
+    const auto old = old_parts.find(name);
+    if (old == old_parts.end() || old->second->at("modified_ns") == part->at("modified_ns")) continue;
+    if (count++ == 0) first = name;
   }
   return count < 2 ? first : cat(first, " and ", count - 1, " more");
 }
@@ -82,7 +86,11 @@ std::string warning_of(const std::string& path, const std::string& rewritten, co
              tokens->verify == BlockCheck::read ? "checked when they are read" : "not checked (data.verify: none)");
 }
 
-bool is_pair(const Json& record) { return record.contains("images") && !parts_of(record).empty() && !parts_of(record)[0].contains("files"); }
+// Whether to open the set was to read and compare all of it: a pair of images and labels, or a raw file that has another time than before.
+bool is_read_whole(const Json& record) {
+  const bool is_pair = record.contains("images") && !parts_of(record).empty() && !parts_of(record)[0].contains("files");
+  return is_pair || record.value("path", "").ends_with(".bin");
+}
 
 }  // namespace
 
@@ -127,7 +135,7 @@ std::string text_of(const DataDifference& difference, const Json& before, const 
   return text;
 }
 
-void require_same_data(const Run& run, const Json& before, const Json& now) {
+void require_same_data(const Run& run, const Json& before, const Json& now) try {
   std::vector<std::string> problems;
   for (const auto& [name, set] : now.items()) {
     const bool is_train = name == "train";
@@ -135,8 +143,7 @@ void require_same_data(const Run& run, const Json& before, const Json& now) {
     const Json old = before.value(name, Json::object());
     const DataDifference difference = difference_of(old, set);
     if (difference.what.empty()) {
-      // All of an IDX pair was read and compared.
-      if (!difference.rewritten.empty() && !is_pair(set)) log::warn(warning_of(set.value("path", ""), difference.rewritten, run.config.data));
+      if (!difference.rewritten.empty() && !is_read_whole(set)) log::warn(warning_of(set.value("path", ""), difference.rewritten, run.config.data));
     } else if (is_train || old.value("path", "") == set.value("path", "")) {
       problems.push_back(text_of(difference, old, set));
     } else {
@@ -144,6 +151,8 @@ void require_same_data(const Run& run, const Json& before, const Json& now) {
     }
   }
   if (!problems.empty()) throw DataError(join(problems, "\n"));
+} catch (const Json::exception&) {
+  throw CheckpointError("data: what the checkpoint says of its data is not what a run writes; go on from another checkpoint");
 }
 
 }  // namespace quell

@@ -21,7 +21,7 @@ struct DataDifference {
   std::vector<std::string> parts;  // "00001.bin: cut from 80 to 40 bytes", one for each that was added, removed or changed
   std::string rewritten;           // of the same data: the first part that has another time than was kept, and how many more
 };
-DataDifference difference_of(const Json& before, const Json& now);
+DataDifference difference_of(const Json& before, const Json& now);  // throws Json::exception where `before` is damaged
 // In lines, of which the first says what, and how to mend it. Not all parts, where there are many.
 std::string text_of(const DataDifference& difference, const Json& before, const Json& now);
 

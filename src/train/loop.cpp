@@ -10,8 +10,7 @@
 namespace quell {
 namespace {
 
-// Thrown where a stop was asked for inside an evaluation, of which nothing has been reported yet.
-struct Stopped {};
+// Inside an evaluation nothing of it has been reported yet.
 void stop_here() {
   if (signals::stop_requested()) throw Stopped();
 }
@@ -74,7 +73,7 @@ LoopResult train(Run& run, Report& report, Saves& saves) try {
     StepResult result;
     if (step_and_report(run, report, result)) return {Ending::bad_numbers, run.step, bad_numbers(run, result)};
   }
-} catch (const Stopped&) {
+} catch (const Stopped&) {  // also from where data are read: then no step was begun
   return {Ending::stopped, run.step, {}};
 }
 

@@ -111,7 +111,7 @@ void restore_report(const Run& run, Report& report, RunFolder& folder, const Beg
   }
 }
 
-// What is wrong with the data can be mended, and then the run can go on: between two steps its state is whole.
+// What is wrong with the data can be mended, and then the run can go on: they are read between two steps, where its state is whole.
 std::string keep_run(Run& run, Report& report, Saves& saves, const RunFolder& folder) {
   try {
     saves.now(run, report);
@@ -130,6 +130,8 @@ int train_in_folder(Run& run, Beginning& beginning, RunFolder& folder, double pe
     const LoopResult result = train(run, report, saves);
     warn_of_broken(run);
     return finish(run, report, saves, folder, result);
+  } catch (const UnreadableData& problem) {  // a disk that may be mended
+    throw MachineError(cat(problem.what(), "; ", keep_run(run, report, saves, folder)));
   } catch (const MachineError& problem) {  // the log or a checkpoint cannot be written: a full disk
     saves.wait(report);
     throw MachineError(cat(problem.what(), "; ", keep_weights(run, folder)));

@@ -93,6 +93,12 @@ TEST_CASE("data verify names what was changed of a raw file that a run has read"
   CHECK_THAT(unkept.out, Catch::Contains("\n  raw.bin: changed (digest "));
 }
 
+TEST_CASE("a data.json beside a set does not make it a run's folder", "[unit]") {
+  const Place place;
+  std::ofstream(place / "text/data.json") << "{}";
+  CHECK(place.run("data verify text").out == "text/train: sound, 1 block of 1 file\ntext/valid: sound, 1 block of 1 file\n");
+}
+
 TEST_CASE("data verify shows how far it is, and one signal ends it at once", "[unit]") {
   const Place place;
   // 64 GiB of nothing, which take no room and many seconds to read.

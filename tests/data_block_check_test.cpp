@@ -1,14 +1,17 @@
 // Token data that change after they were opened: each block is looked at when it is first read, once for all copies of a set.
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <csignal>
 #include <fcntl.h>
 #include <thread>
 
 #include "base/error.h"
+#include "base/signals.h"
 #include "data_support.h"
 
 using namespace quell;
@@ -112,6 +115,39 @@ TEST_CASE("a file that is cut off while it is open is an error before it is touc
   REQUIRE(::truncate(first.c_str(), 0) == 0);  // now no page of it is left: touching one would end this program
   CHECK_THROWS_AS(ids_of(set, 32, 1), DataError);
   CHECK_THROWS_AS(ids_of(set, 0, 16), DataError);
+}
+
+TEST_CASE("a file that is cut off is found under data.verify: none too: to touch what is gone would end the program", "[unit]") {
+  TemporaryFolder folder;
+  const std::string path = three_shards(folder), first = path + "/00000.bin";
+  const TokenSet set = TokenSet::open(path, TokenType::automatic, 0, {}, BlockCheck::none);
+  REQUIRE(::truncate(first.c_str(), 0) == 0);
+  CHECK_THROWS_MATCHES(ids_of(set, 0, 1), DataError, Message(first + ": has 0 bytes, and tokens.json says 80: copy or prepare it again"));
+  CHECK(ids_of(set, 40, 40) == Ids(40, 'a'));
+}
+
+TEST_CASE("a stop that is asked for while a block is read ends the reading, and the block does not count as sound", "[unit]") {
+  TemporaryFolder folder;
+  const TokenSet set = open_set(three_shards(folder));
+  const pid_t child = fork();  // the flag is the whole process's
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    signals::install();
+    std::raise(SIGTERM);
+    const auto is_stopped = [&] {
+      try {
+        ids_of(set, 0, 1);
+        return false;
+      } catch (const Stopped&) {
+        return true;
+      }
+    };
+    _exit(is_stopped() && is_stopped() ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  CHECK(ids_of(set, 0, 1) == Ids{'a'});
 }
 
 TEST_CASE("a file that only grows, or whose name another file takes, is still what was opened", "[unit]") {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "train/data_record.h"
 #include "train_support.h"
@@ -17,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::TemporaryFolder;
 using testing::TinyImages;
+using testing::TinyText;
 using testing::tiny_vision;
 
 void write(const std::string& path, const std::string& bytes) {
@@ -222,6 +224,58 @@ TEST_CASE("a run is refused other training data, and other evaluation data under
   CHECK(refusal(before).empty());
   config.evaluate.sets[0] = {"test", images.train()};  // the run file says so
   CHECK(refusal(before).empty());
+}
+
+TEST_CASE("a kept record that no run has written is the checkpoint's error, whatever is wrong in it", "[unit]") {
+  const TinyImages images;
+  const Run run(tiny_vision(images), {});
+  const Json now = data_record(run);
+  const auto damaged = [&](const auto& damage) {
+    Json before = now;
+    before["train"]["digest"] = "0";  // else nobody looks at the parts
+    damage(before, before["train"]["parts"][0]);
+    return before;
+  };
+  const Json records[] = {
+      Json::array(),
+      damaged([](Json& all, Json&) { all["train"] = 3; }),
+      damaged([](Json& all, Json&) { all["train"]["digest"] = 3; }),
+      damaged([](Json& all, Json&) { all["train"]["path"] = Json::array(); }),
+      damaged([](Json& all, Json&) { all["train"]["parts"] = "all"; }),
+      damaged([](Json&, Json& part) { part = 3; }),
+      damaged([](Json&, Json& part) { part["name"] = 3; }),
+      damaged([](Json&, Json& part) { part["bytes"] = "many"; }),
+      damaged([](Json&, Json& part) { part.erase("name"); }),
+      damaged([](Json&, Json& part) { part.erase("bytes"); }),
+      damaged([](Json&, Json& part) { part.erase("digest"); }),
+  };
+  for (const Json& before : records) {
+    CAPTURE(before.dump());
+    CHECK_THROWS_AS(require_same_data(run, before, now), CheckpointError);
+  }
+  Json untimed = now;  // of the same data the times are compared
+  untimed["train"]["parts"][0].erase("modified_ns");
+  CHECK_THROWS_AS(require_same_data(run, untimed, now), CheckpointError);
+}
+
+TEST_CASE("of a raw file that was only written again nobody is warned: it was read whole when it was opened", "[unit]") {
+  const TinyText text;
+  RunConfig config = testing::tiny_config(text);
+  const auto warnings = [&] {
+    const Run run(config, {});
+    const Json before = data_record(run);
+    touch(testing::data_of(config).train.ends_with(".bin") ? testing::data_of(config).train : testing::data_of(config).train + "/00000.bin");
+    const TemporaryFolder folder;
+    log::also_to_file(folder / "log.txt");
+    const Run again(config, {});
+    require_same_data(again, before, data_record(again));
+    return files::read(folder / "log.txt");
+  };
+  CHECK_THAT(warnings(), Catch::Contains("00000.bin was written since"));
+  testing::data_of(config) = TokenData{.train = text.folder() / "raw.bin", .batch = 8, .type = TokenType::uint16};
+  config.evaluate.sets.clear();
+  fs::copy_file(text.train() + "/00000.bin", text.folder() / "raw.bin");
+  CHECK_THAT(warnings(), !Catch::Contains("was written since"));
 }
 
 }  // namespace quell

@@ -29,7 +29,7 @@ int run(int argc, char** argv) {
   quell::add_verify_resume(program, chosen);
   quell::add_replay(program, chosen);
   quell::add_data(program, chosen);
-  if (argc > 1 && argv[1][0] != '-') quell::require_command(program, argv[1]);
+  quell::require_commands(program, argc, argv);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

@@ -40,7 +40,7 @@ TEST_CASE("every damage is found, named, and passed over for the one before", "[
     std::ofstream(path + "/" + name, std::ios::binary) << whole[name];
   };
   for (const auto& [name, bytes] : whole) {
-    const size_t bit_step = name == manifest_name ? 5 : 1;  // every bit of the data, a fifth of the manifest's
+    const size_t bit_step = name == manifest_name && !testing::in_full() ? 5 : 1;  // every bit of the data, a fifth of the manifest's
     for (size_t bit = 0; bit < 8 * bytes.size(); bit += bit_step) {
       std::string flipped = bytes;
       flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));

@@ -56,6 +56,15 @@ class Child {
   void signal(int number) const {
     if (child_ > 0) ::kill(child_, number);
   }
+  // Until go_on(): it stands still when this returns. False where it had ended.
+  bool hold() {
+    if (has_ended()) return false;
+    signal(SIGSTOP);
+    if (::waitpid(child_, &status_, WUNTRACED) == child_ && WIFSTOPPED(status_)) return true;
+    child_ = -1;
+    return false;
+  }
+  void go_on() const { signal(SIGCONT); }
   // The exit code as a shell gives it.
   int wait() {
     if (child_ > 0) {

@@ -84,6 +84,8 @@ TEST_CASE("mistakes have their exit code, a message, and leave nothing half-writ
   const std::vector<Case> cases{
       {"", 2, "A subcommand is required"},
       {"trian run.yaml", 2, "trian: no such command; did you mean \"train\"?"},
+      {"checkpoint list runs/a", 2, "checkpoint list: no such command; the commands are ls, verify, inspect, diff, prune"},
+      {"checkpoint verfy runs/a", 2, "checkpoint verfy: no such command; did you mean \"checkpoint verify\"?"},
       {"train nowhere.yaml", 2, "nowhere.yaml"},
       {"train run.yaml model.layrs=2", 2, "did you mean"},
       {"train run.yaml optimizer.lr=fast --set steps=-1", 2, "steps"},

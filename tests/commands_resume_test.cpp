@@ -1,6 +1,7 @@
 // verify-resume and replay, as commands.
 #include <catch2/catch.hpp>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/files.h"
@@ -35,6 +36,16 @@ TEST_CASE("verify-resume proves a run file, also with overrides, and leaves noth
   CHECK(files::list(place / "runs").empty());
 }
 
+TEST_CASE("an override of what verify-resume sets itself is not passed over in silence", "[unit]") {
+  const Place place;
+  for (const char* override_text : {"steps=12", "--set steps=12"}) {
+    const Outcome outcome = place.run(cat("verify-resume run.yaml ", override_text));
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Catch::Contains("steps=12: verify-resume sets steps itself; give --steps N"));
+  }
+  CHECK(place.run("verify-resume run.yaml checkpoint.every=3").code == 2);
+}
+
 TEST_CASE("verify-resume says what a run that cannot be made has said", "[unit]") {
   const Place place;
   const Outcome outcome = place.run("verify-resume run.yaml data.train=nowhere");
@@ -61,6 +72,17 @@ TEST_CASE("replay makes a step again: the same numbers, or the ones that are not
   CHECK_THAT(differs.out, Catch::Contains("  grad_norm: ") && Catch::Contains("(transient)"));
   CHECK(place.run("replay runs/tiny --step 3").code == 4);
   CHECK(place.run("replay runs/tiny --step 31").code == 2);
+}
+
+TEST_CASE("replay on other data than the run was begun with is refused: its numbers would blame the machine", "[unit]") {
+  const Place place;
+  REQUIRE(place.run("train run.yaml").code == 0);
+  std::filesystem::remove_all(place / "text");
+  std::ofstream(place / "text.txt", std::ios::app) << "line 3 of a text,\n";
+  REQUIRE(place.run("data prepare --tokenizer char --out text text.txt").code == 0);
+  const Outcome outcome = place.run("replay runs/tiny --step 28");
+  CHECK(outcome.code == 3);
+  CHECK_THAT(outcome.err, Catch::Contains("text/train: is not what this run was begun with"));
 }
 
 }  // namespace quell

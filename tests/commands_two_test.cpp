@@ -20,14 +20,14 @@ class Held {
  public:
   explicit Held(const StopPlace& place) : child_(place.path(), StopPlace::training("one")) {
     REQUIRE(child_.wait_for([&] { return files::exists(place / "runs/one/metrics.jsonl"); }));
-    child_.signal(SIGSTOP);
+    REQUIRE(child_.hold());
   }
   void kill() {
     child_.signal(SIGKILL);
     child_.wait();
   }
   int go_on() {
-    child_.signal(SIGCONT);
+    child_.go_on();
     return child_.wait();
   }
 
@@ -70,11 +70,11 @@ void reading_is_not(const StopPlace& place) {
   std::filesystem::remove_all(place / "runs/one/checkpoints/step-00000040");
   Child first(place.path(), StopPlace::training("one"));
   REQUIRE(first.wait_for([&] { return first.said().find("resumed ") != std::string::npos; }));
-  first.signal(SIGSTOP);
+  REQUIRE(first.hold());
   CHECK(place.run("checkpoint ls runs/one").code == 0);
   CHECK(place.run("checkpoint verify runs/one").code == 0);
   CHECK(place.run("eval runs/one").code == 0);
-  first.signal(SIGCONT);
+  first.go_on();
   CHECK(first.wait() == 0);
 }
 

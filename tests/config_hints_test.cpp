@@ -59,9 +59,9 @@ TEST_CASE("a very long key gets no hint", "[unit]") { CHECK(hint("", std::string
 TEST_CASE("a path gets the hint of its first unknown part", "[unit]") {
   const auto path = [](const std::string& text) { return path_hints(keys_of<example::Run>(), text); };
   CHECK(path("modle.layers") == Lines{"did you mean \"model\"?"});
-  CHECK(path("model.layres") == Lines{"did you mean \"layers\"?"});
-  CHECK(path("evaluate.sets.0.nmae") == Lines{"did you mean \"name\"?"});
-  CHECK(path("variants.local.haeds") == Lines{"did you mean \"heads\"?"});
+  CHECK(path("model.layres") == Lines{"did you mean \"model.layers\"?"});
+  CHECK(path("evaluate.sets.0.nmae") == Lines{"did you mean \"evaluate.sets.0.name\"?"});
+  CHECK(path("variants.local.haeds") == Lines{"did you mean \"variants.local.heads\"?"});
   CHECK(path("n_embd") == Lines{"what other trainers call n_embd is model.width here"});
 }
 

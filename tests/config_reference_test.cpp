@@ -57,7 +57,7 @@ TEST_CASE("a section is explained by its keys", "[unit]") {
 }
 
 TEST_CASE("explaining an unknown key is a usage error with a hint", "[unit]") {
-  CHECK_THROWS_WITH(explained("optimizer.lrr"), "optimizer.lrr: unknown key\n  did you mean \"lr\"?");
+  CHECK_THROWS_WITH(explained("optimizer.lrr"), "optimizer.lrr: unknown key\n  did you mean \"optimizer.lr\"?");
   CHECK_THROWS_AS(explained("optimizer.lrr"), UsageError);
 }
 

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "data/raw.h"
 #include "data/verify.h"
 #include "image_support.h"
 
@@ -99,6 +100,36 @@ TEST_CASE("a raw file is held against the hashes that are kept beside it, which 
   CHECK(check(folder / "a.bin").problems.empty());
   overwrite(folder / "a.bin", "1234");
   CHECK(problems(folder, "a.bin") == Names{"DIR/a.bin: has 4 bytes, and DIR/a.bin.quell.json says 6: copy or prepare it again"});
+}
+
+TEST_CASE("what is kept beside a raw file is not believed where it is damaged or of another version", "[unit]") {
+  TemporaryFolder folder;
+  write_ids<uint16_t>(folder / "a.bin", {1, 2, 3});
+  const std::string beside = folder / "a.bin.quell.json";
+  open_set(folder / "a.bin", TokenType::uint16);
+  const Json sound = parse_json(files::read(beside), beside);
+  REQUIRE(kept_scan(folder / "a.bin"));
+  const auto without = [&](const auto& damage) {
+    Json json = sound;
+    damage(json, json["of"]);
+    overwrite(beside, json.dump());
+    CAPTURE(json.dump());
+    CHECK_FALSE(kept_scan(folder / "a.bin"));
+  };
+  without([](Json&, Json& of) { of["format"] = "another"; });
+  without([](Json&, Json& of) { of["version"] = 2; });
+  without([](Json&, Json& of) { of["block_bytes"] = 1; });
+  without([](Json&, Json& of) { of["block_bytes"] = 0; });
+  without([](Json&, Json& of) { of["size"] = -6; });
+  without([](Json&, Json& of) { of["size"] = INT64_MAX; });
+  without([](Json&, Json& of) { of["type"] = "auto"; });
+  without([](Json&, Json& of) { of.erase("size"); });
+  without([](Json& json, Json&) { json["largest_id"] = -1; });
+  without([](Json& json, Json&) { json["xxh3"] = Json::array(); });
+  without([](Json& json, Json&) { json["xxh3"] = 3; });
+  without([](Json& json, Json&) { json.erase("of"); });
+  overwrite(beside, "{");
+  CHECK_FALSE(kept_scan(folder / "a.bin"));
 }
 
 TEST_CASE("both files of an IDX pair are read whole, and each is told of for itself", "[unit]") {

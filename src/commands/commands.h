@@ -10,8 +10,8 @@ namespace quell {
 // What the chosen sub-command runs; its result is the exit code.
 using Action = std::function<int()>;
 
-// Throws UsageError with a suggestion where `word` names no sub-command of `program`: CLI11 only says that one is required.
-void require_command(const CLI::App& program, const std::string& word);
+// Throws UsageError with a suggestion where a word that stands where a sub-command is due names none: CLI11 only says that one is required.
+void require_commands(const CLI::App& program, int argc, const char* const* argv);
 
 void add_train(CLI::App& program, Action& chosen);
 void add_eval(CLI::App& program, Action& chosen);

@@ -123,7 +123,13 @@ std::vector<std::string> path_hints(const std::vector<Key>& keys, const std::str
       if (parent.empty() ? section.empty() : matches({parent, "", {}, {}, ""}, section))
         siblings.push_back(last_part(key.path));
     }
-    if (!is_known) return hints(keys, section, part, siblings);
+    if (!is_known) {
+      std::vector<std::string> lines = hints(keys, section, part, siblings);
+      if (const std::string near = closest(normal(part), siblings); !section.empty() && lines == std::vector{did_you_mean(near)}) {
+        lines = {did_you_mean(section + "." + near)};  // what was asked for is a whole path, and so is the answer
+      }
+      return lines;
+    }
     section = longer;
   }
   return {};

@@ -44,7 +44,9 @@ HostBatch fill(const ImageSet& set, int64_t first, int64_t count, int64_t size, 
     try {
       pixels = set.read(image);
     } catch (const DataError& error) {
-      if (config.on_broken == OnBroken::error) throw;
+      if (config.on_broken == OnBroken::error) {
+        throw DataError(cat(error.what(), "; quell data verify ", set.path(), " lists all that are broken, and data.on_broken: skip leaves them out"));
+      }
       broken.add(error.what());
       batch.targets.back() = -1;
       continue;

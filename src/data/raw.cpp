@@ -9,10 +9,13 @@
 namespace quell {
 namespace {
 
+constexpr const char* format = "quell raw scan";
+constexpr int64_t version = 1;
+
 // What must be equal for a kept result to hold.
 Json identity(const std::string& path, TokenType type, size_t bytes) {
-  return {{"format", "quell raw scan"},
-          {"version", 1},
+  return {{"format", format},
+          {"version", version},
           {"type", name_of(type)},
           {"size", bytes},
           {"modified_ns", files::modified(path)},
@@ -40,9 +43,11 @@ std::optional<KeptScan> kept_scan(const std::string& path) {
     KeptScan kept{of, type.value_or(TokenType::automatic),
                   {path, of.at("size").get<int64_t>(), of.at("block_bytes").get<int64_t>(), found.at("xxh3").get<std::vector<std::string>>(), beside},
                   found.at("largest_id").get<int64_t>()};
-    const bool whole = kept.type != TokenType::automatic && kept.largest_id >= 0 && kept.file.block_bytes > 0 &&
-                       static_cast<int64_t>(kept.file.xxh3.size()) == block_count(kept.file.bytes, kept.file.block_bytes);
-    return whole ? std::optional(kept) : std::nullopt;
+    const bool known = of.at("format") == format && of.at("version") == version && kept.file.block_bytes == default_block_bytes;
+    constexpr int64_t most = int64_t{1} << 60;
+    const bool whole = kept.type != TokenType::automatic && kept.largest_id >= 0 && kept.file.bytes >= 0 && kept.file.bytes <= most &&
+                       static_cast<int64_t>(kept.file.xxh3.size()) == block_count(kept.file.bytes, default_block_bytes);
+    return known && whole ? std::optional(kept) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   } catch (const Json::exception&) {

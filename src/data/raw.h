@@ -20,7 +20,7 @@ struct RawScan {
   std::vector<std::string> xxh3;  // of every block of default_block_bytes
 };
 
-// What stands beside a file, of whatever state of it. Nothing where there is nothing, or it is damaged.
+// What stands beside a file, of whatever state of it. Nothing where there is nothing, or it is damaged or of another version.
 struct KeptScan {
   Json of;  // the state: equal for a file that is still the same
   TokenType type = TokenType::uint16;

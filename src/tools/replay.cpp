@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "checkpoint/folder.h"
 #include "tools/run_files.h"
+#include "train/data_record.h"
 #include "train/health.h"
 #include "train/metrics.h"
 #include "train/resume.h"
@@ -53,6 +54,7 @@ Answer replay(const std::string& folder, int64_t step) {
   const Checkpoint from = before(folder, step);
   prepare_process(config);
   Run run(config, {.overfit = from.manifest.integers.at("run.overfit"), .progress = scanning()});
+  require_same_data(run, from.manifest.data, data_record(run));
   restore(run, from);
   run.begin_prefetch(run.step);
   StepResult result;

@@ -60,15 +60,27 @@ class Child {
   int status_ = 0;
 };
 
+constexpr const char* own_keys[] = {"steps", "checkpoint.every", "resume", "time"};
+
 std::vector<std::string> arguments_of(const VerifyResumeOptions& options, const std::string& folder) {
   std::vector<std::string> words{"train"};
   words.insert(words.end(), options.run.begin(), options.run.end());
-  // Often enough that some saves fall between kills.
-  for (const std::string& word : {cat("--run"), folder, cat("--quiet"), cat("--set=steps=", options.steps), cat("--set=resume=auto"),
-                                  cat("--set=time=none"), cat("--set=checkpoint.every=", std::max<int64_t>(1, options.steps / 12))}) {
-    words.push_back(word);
-  }
+  for (const std::string& word : {cat("--run"), folder, cat("--quiet")}) words.push_back(word);
+  // Saves often enough that some fall between kills.
+  const std::string values[] = {cat(options.steps), cat(std::max<int64_t>(1, options.steps / 12)), "auto", "none"};
+  for (size_t i = 0; i < std::size(own_keys); ++i) words.push_back(cat("--set=", own_keys[i], "=", values[i]));
   return words;
+}
+
+void require_other_keys(const VerifyResumeOptions& options) {
+  for (size_t i = 1; i < options.run.size(); ++i) {
+    const std::string& word = options.run[i];
+    const std::string override_text = word.starts_with("--set=") ? word.substr(6) : word;
+    for (const char* key : own_keys) {
+      if (!override_text.starts_with(cat(key, "="))) continue;
+      throw UsageError(cat(override_text, ": verify-resume sets ", key, " itself", key == own_keys[0] ? "; give --steps N" : ""));
+    }
+  }
 }
 
 bool save_is_under_way(const std::string& folder) {
@@ -110,21 +122,42 @@ struct Kills {
   int64_t at_random = 0, in_a_save = 0;
 };
 
-Kills run_with_kills(const VerifyResumeOptions& options, const std::string& folder, const std::string& said, double straight_seconds) {
+struct Pace {
+  double start_seconds = 0, seconds = 0;  // until the first row of metrics, and in all
+};
+
+Pace run_straight(const VerifyResumeOptions& options, const std::string& folder, const std::string& said) {
+  Pace pace;
+  const Timer timer;
+  Child child(arguments_of(options, folder), said);
+  while (!child.has_ended()) {
+    if (!files::exists(folder + "/metrics.jsonl")) pace.start_seconds = timer.seconds();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  if (child.wait() != 0) throw MachineError(cat("the straight run fails:\n", files::read(said)));
+  pace.seconds = timer.seconds();
+  return pace;
+}
+
+// A kill in a save leaves what was saved before, one at random some of the way: drawn so that the way lasts for all of them.
+Kills run_with_kills(const VerifyResumeOptions& options, const std::string& folder, const std::string& said, const Pace& pace) {
   Kills kills;
   std::mt19937_64 draw(options.seed);
   const auto arguments = arguments_of(options, folder);
+  const auto most_kills = static_cast<double>(std::max<int64_t>(1, options.kills));
+  const double longest = std::min(pace.seconds, pace.start_seconds + 2 * (pace.seconds - pace.start_seconds) / most_kills);
   for (int64_t i = 0; i < options.kills; ++i) {
-    const double moment = std::uniform_real_distribution<double>(0, straight_seconds)(draw);
+    const double moment = std::uniform_real_distribution<double>(0, longest)(draw);
     const bool wait_for_save = i % 2 == 1;
     const Timer timer;
     Child child(arguments, said);
-    // Looks every half millisecond: a save takes some.
-    while (!child.has_ended() && !(wait_for_save ? save_is_under_way(folder) : timer.seconds() >= moment)) std::this_thread::sleep_for(std::chrono::microseconds(500));
+    const auto is_due = [&] { return wait_for_save ? save_is_under_way(folder) : timer.seconds() >= moment; };
+    while (!child.has_ended() && !is_due()) std::this_thread::sleep_for(std::chrono::microseconds(500));  // a save takes some milliseconds
     if (child.has_ended()) break;  // it came to its end before
     child.end(SIGKILL);
     ++(wait_for_save ? kills.in_a_save : kills.at_random);
-    options.progress.note(cat("kill ", i + 1, " of ", options.kills, wait_for_save ? " in a save" : cat(" after ", human_seconds(moment))));
+    const std::string when = wait_for_save ? "in a save" : human_seconds(moment) + " after its start";
+    options.progress.note(cat("kill ", i + 1, " of ", options.kills, ": ", when));
   }
   if (Child(arguments, said).wait() != 0) throw MachineError(cat("the killed run does not go on to its end:\n", files::read(said)));
   return kills;
@@ -134,11 +167,10 @@ Kills run_with_kills(const VerifyResumeOptions& options, const std::string& fold
 
 Answer verify_resume(const VerifyResumeOptions& options) {
   const std::string straight = options.folder + "/straight", killed = options.folder + "/killed", said = options.folder + "/said.txt";
+  require_other_keys(options);
   if (!files::make_new_folder(options.folder)) throw UsageError(options.folder + ": exists already");
   options.progress.note(cat("straight: ", options.steps, " steps"));
-  const Timer timer;
-  if (Child(arguments_of(options, straight), said).wait() != 0) throw MachineError(cat("the straight run fails:\n", files::read(said)));
-  const Kills kills = run_with_kills(options, killed, said, timer.seconds());
+  const Kills kills = run_with_kills(options, killed, said, run_straight(options, straight, said));
 
   const std::vector<Json> rows = rows_of(straight);
   const std::string row = first_difference(rows, rows_of(killed));

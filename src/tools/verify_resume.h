@@ -21,7 +21,7 @@ struct VerifyResumeOptions {
 // Runs this program `train` on the run file for `steps` steps; then again with `kills` SIGKILLs, each followed by resume=auto: every
 // second one at a random moment, the others as soon as a save is seen under way. Then every row of metrics.jsonl but for the clock, and
 // every tensor and number of the last checkpoint, are compared. No: the first difference by name. Throws MachineError where the
-// straight run fails, with what it said.
+// straight run fails, with what it said, UsageError where an override sets what this sets itself (steps, checkpoint.every, resume, time).
 Answer verify_resume(const VerifyResumeOptions& options);
 
 }  // namespace quell

@@ -26,7 +26,7 @@ TEST_CASE("buckets run from the last unit to the first and hold every trainable 
   for (const int64_t world : {1, 3, 8}) {
     Model model;
     const Arena arena(model.parameters, {.world = world});
-    const auto buckets = buckets_of(arena);
+    const auto buckets = buckets_of(arena, model.parameters, 1);
     REQUIRE(buckets.size() == 3);
     at::Tensor seen = at::zeros({arena.trainable()}, at::kLong);
     int64_t before = arena.trainable();
@@ -49,20 +49,20 @@ TEST_CASE("a world of one leaves the gradients as they are", "[unit]") {
   gradients.copy_(testing::random_tensor({arena.trainable()}, 1));
   const at::Tensor before = gradients.clone();
   const World world;
-  GradientReducer(world, gradients, buckets_of(arena)).finish();
+  GradientReducer(world, gradients, buckets_of(arena, model.parameters)).finish();
   CHECK(at::equal(gradients, before));
 }
 
 TEST_CASE("buckets that do not tile the gradients backwards are a bug", "[unit]") {
   const World world;
   const at::Tensor gradients = at::zeros({32});
-  CHECK_NOTHROW(GradientReducer(world, gradients, {{{16, 32}}, {{16, 16}}, {{0, 16}}}));
+  CHECK_NOTHROW(GradientReducer(world, gradients, {{{16, 32}, {}}, {{16, 16}, {}}, {{0, 16}, {}}}));
   const std::vector<std::vector<Bucket>> wrong{{},
-                                               {{{0, 32}}, {{0, 32}}},
-                                               {{{0, 16}}, {{16, 32}}},
-                                               {{{16, 32}}, {{0, 15}}},
-                                               {{{16, 32}}, {{1, 16}}},
-                                               {{{-1, 32}}}};
+                                               {{{0, 32}, {}}, {{0, 32}, {}}},
+                                               {{{0, 16}, {}}, {{16, 32}, {}}},
+                                               {{{16, 32}, {}}, {{0, 15}, {}}},
+                                               {{{16, 32}, {}}, {{1, 16}, {}}},
+                                               {{{-1, 32}, {}}}};
   for (const auto& buckets : wrong) CHECK_THROWS_AS(GradientReducer(world, gradients, buckets), Bug);
-  CHECK_THROWS_AS(GradientReducer(world, at::zeros({4, 8}), {{{0, 32}}}), Bug);
+  CHECK_THROWS_AS(GradientReducer(world, at::zeros({4, 8}), {{{0, 32}, {}}}), Bug);
 }

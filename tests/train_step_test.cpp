@@ -92,7 +92,7 @@ TEST_CASE("a step with a value that is not finite changes no value, no moment an
   const State after = run.optimizer.state();
   CHECK(after.integers == before.integers);
   for (const auto& [name, moment] : before.tensors) CHECK(same_bits(after.tensors.at(name), moment));
-  CHECK(first_bad_tensor(run, 1) == "the value of blocks.1.mlp.up.weight; samples 8 to 15");
+  CHECK(first_bad_tensor(run, 1) == "the value of blocks.1.mlp.up.weight");
 }
 
 TEST_CASE("what overflows in the forward pass is named by its block", "[unit]") {
@@ -103,7 +103,7 @@ TEST_CASE("what overflows in the forward pass is named by its block", "[unit]") 
     run.parameters.find("blocks.1.mlp.down.weight")->value.fill_(3e38);
   }
   CHECK(train_step(run, 0, nullptr).bad.item<bool>());
-  CHECK(first_bad_tensor(run, 0) == "the output of blocks.1; samples 0 to 7");
+  CHECK(first_bad_tensor(run, 0) == "the output of blocks.1");
 }
 
 TEST_CASE("frozen parameters get no gradient, no moment and keep their values", "[unit]") {

@@ -28,6 +28,9 @@ void info(std::string_view message) { logger().info("{}", message); }
 void warn(std::string_view message) { logger().warn("warning: {}", message); }
 void error(std::string_view message) { logger().error("error: {}", message); }
 
+void only_errors() { logger().sinks().front()->set_level(spdlog::level::err); }
+void mute() { logger().sinks().front()->set_level(spdlog::level::off); }
+
 void set_quiet(bool quiet) { logger().sinks().front()->set_level(quiet ? spdlog::level::warn : spdlog::level::info); }
 
 void also_to_file(const std::string& path) {

@@ -13,6 +13,9 @@ void error(std::string_view message);
 
 // Nothing below a warning is shown any more; the log file still gets everything.
 void set_quiet(bool quiet);
+// Of a process beside others that say the same: only errors are shown; after mute() not even those.
+void only_errors();
+void mute();
 
 // Appends all later messages, with times, to `path`. Throws MachineError where the file cannot be opened.
 void also_to_file(const std::string& path);

@@ -2,7 +2,10 @@
 // run is alarms.cpp's matter.
 #include "stability/health.h"
 
+#include <ATen/ATen.h>
+
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -64,6 +67,19 @@ HealthVectors pack(const HealthSums& sums) {
     }
   }
   return {gather(maxima, {}), gather(measured, counts)};
+}
+
+HealthSums nothing_of(HealthSums shape) {
+  for (LayerHealth& layer : shape.layers) {
+    for (const Maximum& field : all_maxima) {
+      if ((layer.*field.measured).defined()) layer.*field.measured = at::full_like(layer.*field.measured, -std::numeric_limits<double>::infinity());
+    }
+    for (const Mean& field : all_means) {
+      if ((layer.*field.sum).defined()) layer.*field.sum = at::zeros_like(layer.*field.sum);
+      layer.*field.count = 0;
+    }
+  }
+  return shape;
 }
 
 HealthReport unpack(const HealthSums& shape, const HealthVectors& combined) {

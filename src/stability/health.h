@@ -39,6 +39,8 @@ struct HealthVectors {
   at::Tensor maxima, sums;  // fp64, CPU
 };
 HealthVectors pack(const HealthSums& sums);
+// Of the same tensors and heads, and of nothing: it changes nothing in a combination.
+HealthSums nothing_of(HealthSums shape);
 // `shape`: the sums of any rank, for which tensors were measured and how many heads they have. Throws Bug where the
 // vectors are not of that shape. NaN stays NaN. A mean of nothing (a count of 0) is left out.
 HealthReport unpack(const HealthSums& shape, const HealthVectors& combined);

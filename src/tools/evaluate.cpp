@@ -107,11 +107,12 @@ SetReport evaluate_one(const RunConfig& config, const Objective& objective, cons
     report.confusion.assign(classes, std::vector<int64_t>(classes));
   }
   Predictions predictions;
-  report.evaluation = evaluate_set(config, World(), objective, set, [&](const Batch& batch, const at::Tensor& logits_NV) {
+  const Watch watch{.batch = [&](const Batch& batch, const at::Tensor& logits_NV) {
     if (bytes) bytes->add(batch.targets_BT);
     if (!report.confusion.empty()) add_confusion(report.confusion, logits_NV, batch.targets_BT);
     if (!options.dump.empty()) predictions.add(batch, logits_NV);
-  });
+  }};
+  report.evaluation = evaluate_set(config, World(), objective, set, watch);
   if (!options.dump.empty()) dump(options, config, objective, set, predictions);
   report.broken = broken_text(set.data);
   const LossTotals& totals = report.evaluation.totals;

@@ -20,12 +20,17 @@ struct Evaluation {
   bool has_exact_match = false;  // of the copy task, and its attention mass
 };
 
-// Called with each batch of this rank and its logits [N, V] before any soft-cap.
-using Observe = std::function<void(const Batch& batch, const at::Tensor& logits_NV)>;
+struct Watch {
+  // Called with each batch of this rank and its logits [N, V] before any soft-cap.
+  std::function<void(const Batch& batch, const at::Tensor& logits_NV)> batch = {};
+  // Asked after each batch: where it holds on any rank, all throw Stopped.
+  std::function<bool()> must_stop = {};
+};
 
+// Where one rank cannot read its samples all throw (dist/agreement.h).
 Evaluation evaluate_set(const RunConfig& config, const World& world, const Objective& objective, const EvaluationData& set,
-                        const Observe& observe = {});
+                        const Watch& watch = {});
 // The run's sets, and where it has a moving average, each again with that, as <name>.ema.
-std::vector<Evaluation> evaluate(Run& run, const Observe& observe = {});
+std::vector<Evaluation> evaluate(Run& run, const Watch& watch = {});
 
 }  // namespace quell

@@ -106,6 +106,7 @@ std::optional<int64_t> RunFolder::set_metrics_aside(uint64_t bytes) {
 }
 
 void RunFolder::save_weights(Run& run, int64_t step) const {
+  if (!is_kept()) return;
   const Metadata metadata{{"format", "quell weights 1"}, {"name", run.config.name}, {"step", std::to_string(step)}};
   quell::save_weights(path() + "/weights.safetensors", run.parameters, metadata);
   if (!run.ema) return;

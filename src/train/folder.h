@@ -36,17 +36,22 @@ std::string run_id_of(const std::string& folder);
 
 class RunFolder {
  public:
+  // Of a rank that keeps none: what is written goes nowhere.
+  RunFolder() = default;
   // Writes run.json, config.yaml, data.json and, where the data have them, vocabulary.json or classes.json. `id`: the run's, or "" for
   // a new one. A config.yaml that was another stays as config.until_<step>.yaml.
   RunFolder(FolderLock lock, const Run& run, const std::string& id = "");
 
-  const std::string& path() const { return lock_.path(); }
+  bool is_kept() const { return lock_.has_value(); }
+  std::string path() const { return is_kept() ? lock_->path() : ""; }
   std::string checkpoints() const { return path() + "/checkpoints"; }
   const std::string& id() const { return id_; }  // of the run, through all its resumes
   const Json& data() const { return data_; }     // what data.json holds
 
-  void write_row(const Json& row) { metrics_->write_line(row.dump()); }
-  uint64_t metrics_bytes() const { return metrics_->size(); }
+  void write_row(const Json& row) {
+    if (metrics_) metrics_->write_line(row.dump());
+  }
+  uint64_t metrics_bytes() const { return metrics_ ? metrics_->size() : 0; }
   void sync_metrics() { metrics_->sync(); }
   // Moves what stands behind the first `bytes` of metrics.jsonl to metrics.set_aside.jsonl: rows of steps that will be made again.
   // Returns how many rows; nothing where the file is shorter than that, and then a line at its end that is cut off goes.
@@ -57,7 +62,7 @@ class RunFolder {
 
  private:
   std::string metrics_path() const { return path() + "/metrics.jsonl"; }
-  FolderLock lock_;
+  std::optional<FolderLock> lock_;
   std::string id_;
   Json data_;
   std::unique_ptr<files::Appender> metrics_;

@@ -3,17 +3,13 @@
 #include "base/error.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "dist/agreement.h"
 #include "train/evaluate.h"
 #include "train/health.h"
 #include "train/step.h"
 
 namespace quell {
 namespace {
-
-// Inside an evaluation nothing of it has been reported yet.
-void stop_here() {
-  if (signals::stop_requested()) throw Stopped();
-}
 
 bool evaluation_due(const Run& run) {
   const int64_t every = run.config.evaluate.every;
@@ -24,31 +20,41 @@ bool evaluation_due(const Run& run) {
 std::string bad_numbers(Run& run, const StepResult& result) {
   const std::string what = cat("step ", run.step + 1, ": the loss is ", result.totals.objective(), " and the gradient's norm ",
                                result.norm.item<double>());
-  return cat(what, "; the first tensor that is not finite is ", first_bad_tensor(run, run.step), "; bad steps in a row: ",
-             run.finite.in_a_row(), ", none of which changed a weight");
+  const World::Said first = run.world.first_said(first_bad_tensor(run, run.step));
+  const std::string found = first.rank < 0 ? "none when computed again (an overflow in the sum over micro-batches or ranks, or a hardware fault)"
+                                           : cat(first.text, run.world.size() > 1 ? cat(", on rank ", first.rank) : "");
+  return cat(what, "; the first tensor that is not finite is ", found, "; samples ", run.step * run.batch, " to ",
+             (run.step + 1) * run.batch - 1, "; bad steps in a row: ", run.finite.in_a_row(), ", none of which changed a weight");
 }
 
-// The seconds it took.
+// The seconds it took. A stop ends it on all ranks, and nothing of it is reported then; while text is generated only the rank that writes
+// decides, since what it has written is done.
 double evaluate_and_report(Run& run, Report& report) {
   signals::set_place("evaluation", run.step);
   const Timer timer;
-  const std::vector<Evaluation> results = evaluate(run, [](const Batch&, const at::Tensor&) { stop_here(); });
+  const std::vector<Evaluation> results = evaluate(run, {.must_stop = signals::stop_requested});
   signals::set_place("generation", run.step);
-  report.evaluation(run, run.step, results, timer.seconds(), [](int64_t) { stop_here(); });
+  const Attempt telling([&] {
+    report.evaluation(run, run.step, results, timer.seconds(), [&](int64_t) {
+      if (run.world.is_first() && signals::stop_requested()) throw Stopped();
+    });
+  });
+  telling.settle(run.world);
   run.evaluated = run.step;
   return timer.seconds();
 }
 
 // One step with what is measured and said of it. Whether the run must end.
-bool step_and_report(Run& run, Report& report, StepResult& result) {
+bool step_and_report(Run& run, Report& report, StepResult& result, const Asked& asked) {
   signals::set_place("step", run.step);
   HealthSums health = health_wanted(run, run.step);
-  result = train_step(run, run.step, health.bounds ? &health : nullptr);
-  const bool bad = result.bad.item<bool>();
+  result = train_step(run, run.step, health.bounds ? &health : nullptr, asked);
+  const bool bad = result.bad.item<bool>(), last = run.step + 1 == run.steps;
+  const bool is_told = report.due(run.step) || health.bounds || last;
+  if (is_told || bad) result.totals.reduce(run.world);
   if (run.finite.must_stop(bad)) return true;
   if (bad) report.skipped(run, run.step, result);
-  const bool last = run.step + 1 == run.steps;
-  if (report.due(run.step) || health.bounds || last) report.step(run, run.step, result, health);
+  if (is_told) report.step(run, run.step, result, health);
   ++run.step;
   return false;
 }
@@ -57,21 +63,28 @@ bool step_and_report(Run& run, Report& report, StepResult& result) {
 
 LoopResult train(Run& run, Report& report, Saves& saves) try {
   double evaluating = 0;
-  run.begin_prefetch(run.step);
-  while (true) {
-    if (evaluation_due(run)) evaluating = evaluate_and_report(run, report);
-    if (run.steps > 0 && run.step >= run.steps) return {Ending::finished, run.step, {}};
-    stop_here();
-    if (saves.stop_wanted()) return {Ending::stopped, run.step, {}};
-    saves.look(run, report);
-
+  const auto asked = [&]() -> Wishes {
     // A save may be under way when the last one begins.
-    if (run.config.time && run.since_start.seconds() + evaluating + 2 * saves.seconds() > *run.config.time) {
+    const double needed = run.since_start.seconds() + evaluating + 2 * saves.seconds();
+    return {.stop = saves.stop_wanted() || signals::stop_requested(), .time_is_up = run.config.time && needed > *run.config.time};
+  };
+  run.begin_prefetch(run.step);
+  Wishes wishes = agree(run.world, asked());
+  while (true) {
+    if (evaluation_due(run)) {
+      evaluating = evaluate_and_report(run, report);
+      wishes = agree(run.world, asked());
+    }
+    if (run.steps > 0 && run.step >= run.steps) return {Ending::finished, run.step, {}};
+    if (wishes.stop) return {Ending::stopped, run.step, {}};
+    saves.look(run, report);
+    if (wishes.time_is_up) {
       if (run.step > 0 && run.evaluated != run.step) evaluate_and_report(run, report);
       return {Ending::out_of_time, run.step, {}};
     }
     StepResult result;
-    if (step_and_report(run, report, result)) return {Ending::bad_numbers, run.step, bad_numbers(run, result)};
+    if (step_and_report(run, report, result, asked)) return {Ending::bad_numbers, run.step, bad_numbers(run, result)};
+    wishes = result.wishes;
   }
 } catch (const Stopped&) {  // also from where data are read: then no step was begun
   return {Ending::stopped, run.step, {}};

@@ -106,12 +106,27 @@ State model_state(const Run& run) {
   return all;
 }
 
-State state_of(const Run& run, const Report& report) {
+State state_of(const Run& run) {
   State all = model_state(run);
   add_part(all, "finite", run.finite.state());
-  add_part(all, "report", report.state());
   add_part(all, "run", place_of(run));
   return all;
+}
+
+State state_of(const Run& run, const Report& report) {
+  State all = state_of(run);
+  add_part(all, "report", report.state());
+  return all;
+}
+
+void set_state(Run& run, const State& stored) {
+  copy_tensors(weights_state(run), part_of(stored, "weights"));
+  run.arena.refresh_compute();
+  run.optimizer.restore(part_of(stored, "optimizer"));
+  if (run.ema) run.ema->restore(run.parameters, part_of(stored, "ema"));
+  run.finite.restore(part_of(stored, "finite"));
+  run.step = stored.integers.at("run.step");
+  run.evaluated = stored.integers.at("run.evaluated");
 }
 
 void restore(Run& run, const Checkpoint& from) {
@@ -129,13 +144,7 @@ void restore(Run& run, const Checkpoint& from) {
   if (const int64_t overfit = stored.integers.at("run.overfit"); overfit != run.overfit) {
     throw UsageError(cat("--overfit ", run.overfit, ": this run was begun with --overfit ", overfit, " (0: on all samples)"));
   }
-  copy_tensors(weights_state(run), part_of(stored, "weights"));
-  run.arena.refresh_compute();
-  run.optimizer.restore(part_of(stored, "optimizer"));
-  if (run.ema) run.ema->restore(run.parameters, part_of(stored, "ema"));
-  run.finite.restore(part_of(stored, "finite"));
-  run.step = stored.integers.at("run.step");
-  run.evaluated = stored.integers.at("run.evaluated");
+  set_state(run, stored);
 }
 
 void restore(Report& report, const Checkpoint& from) {
@@ -160,6 +169,9 @@ std::vector<std::string> require_same_run(const Run& run, const Json& data, cons
     }
   } else {
     log::warn(cat("goes on with libtorch ", libtorch, ", was ", from.manifest.libtorch, ": sums may be rounded otherwise from here on"));
+  }
+  if (run.world.size() != from.manifest.world) {
+    log::warn(cat("goes on with ", run.world.size(), " ranks, was ", from.manifest.world, ": the samples are the same, and sums are rounded otherwise"));
   }
   // First: a vocabulary or number of classes that is left to the data changes with them, and is not what the user has to mend. Data of
   // another kind cannot be compared, and are refused by their key.

@@ -29,7 +29,10 @@ Beginning begin_run(const std::string& resume, const std::string& folder);
 State model_state(const Run& run);
 
 // Everything that the next step depends on, and where the reports are. Tensors are views.
+State state_of(const Run& run);
 State state_of(const Run& run, const Report& report);
+// Makes it the run's, which has the same names and shapes.
+void set_state(Run& run, const State& stored);
 
 // Puts the run where the checkpoint was taken. Throws CheckpointError with all that is missing or does not fit, before anything is
 // changed.

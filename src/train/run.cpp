@@ -63,12 +63,13 @@ int64_t planned_steps(const RunConfig& config, int64_t epoch_samples) {
 Run::Run(RunConfig resolved, const RunOptions& options)
     : since_start(options.since_start),
       config(std::move(resolved)),
+      world(options.world),
       source(open_source(config, options.progress)),
       evaluations(open_evaluations(config, labels_of(source), options.progress)),
       model(declare_model(parameters, config.model, config.optimizer)),  // frozen before memory is laid out
       arena(parameters, arena_options(config, world)),
       optimizer(parameters, arena, config.optimizer),
-      reducer(world, arena.gradients(), buckets_of(arena)),
+      reducer(world, arena.gradients(), buckets_of(arena, parameters)),
       objective(model, config.loss),
       finite(config.stability),
       batch(batch_of(config.data)),
@@ -77,7 +78,9 @@ Run::Run(RunConfig resolved, const RunOptions& options)
   if (steps > 0) config.steps = steps;
   const int64_t parts = world.size() * config.micro_batches;
   if (batch % parts != 0) {
-    throw UsageError(cat("data.batch: ", batch, " is no multiple of world x micro_batches = ", parts));
+    const int64_t below = batch / parts * parts;
+    throw UsageError(cat("data.batch: ", batch, " is no multiple of world x micro_batches = ", world.size(), " x ", config.micro_batches, " = ", parts,
+                         below > 0 ? cat("; the nearest are ", below, " and ", below + parts) : cat("; the least is ", parts)));
   }
   micro_batch = batch / parts;
   fill(parameters, arena, static_cast<uint64_t>(config.seed));

@@ -30,6 +30,7 @@ struct RunOptions {
   int64_t overfit = 0;  // train on the first N samples over and over; 0: on all
   bool resumes = false; // its weights will come from a checkpoint: model.init.from need not be there any more
   Progress progress;    // scanning data
+  World world = {};
   Timer since_start = {};  // of which `time` is counted: what came before the run is built counts too
 };
 

@@ -14,11 +14,13 @@
 namespace quell {
 
 Saves::Saves(RunFolder& folder, const RunConfig& config, int64_t resumed)
-    : folder_(folder), config_(config.checkpoint), saver_(folder.checkpoints(), config.checkpoint, resumed), saved_(resumed), begun_(resumed) {
+    : folder_(folder), config_(config.checkpoint), saver_(folder.is_kept() ? folder.checkpoints() : "", config.checkpoint, resumed), saved_(resumed),
+      begun_(resumed) {
   stop_wanted();
 }
 
 void Saves::look(const Run& run, Report& report) {
+  if (!folder_.is_kept()) return;
   if (const auto result = saver_.result(/*wait=*/false)) obey(report, *result);
   const std::string wanted = folder_.path() + "/SAVE";
   const bool asked = files::exists(wanted);
@@ -33,6 +35,7 @@ void Saves::wait(Report& report) {
 }
 
 void Saves::now(const Run& run, Report& report) {
+  if (!folder_.is_kept()) return;
   wait(report);
   if (saved_ == run.step) return;
   begin(run, report);
@@ -43,6 +46,7 @@ void Saves::now(const Run& run, Report& report) {
 }
 
 bool Saves::stop_wanted() const {
+  if (!folder_.is_kept()) return false;
   const std::string file = folder_.path() + "/STOP";
   if (!files::exists(file)) return false;
   files::remove_all(file);

@@ -11,6 +11,7 @@
 
 namespace quell {
 
+// On a rank that keeps no folder nothing is saved, and nothing is looked for.
 class Saves {
  public:
   // `resumed`: the step of the checkpoint that the run goes on from, which need not be saved again; -1 where there is none.

@@ -7,11 +7,14 @@
 #include "base/machine.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "dist/agreement.h"
+#include "dist/rendezvous.h"
 #include "tensors/memory.h"
 #include "train/loop.h"
 #include "train/memory.h"
 #include "train/resume.h"
 #include "train/saves.h"
+#include "train/share.h"
 #include "train/start.h"
 
 namespace quell {
@@ -90,8 +93,10 @@ int finish(Run& run, Report& report, Saves& saves, const RunFolder& folder, cons
   return static_cast<int>(Exit::finished);
 }
 
-// The folder of a run that is built and, where it goes on, is where it was left. Nothing in it is written before all of that holds.
+// The folder of a run that is built and, where it goes on, is where it was left. Nothing in it is written before all of that holds. Only the
+// first rank keeps one.
 RunFolder folder_of(Run& run, Beginning& beginning, const TrainOptions& options) {
+  if (!run.world.is_first()) return {};
   std::vector<std::string> changed;
   if (beginning.from) {
     changed = require_same_run(run, data_record(run), *beginning.from, options.accept);
@@ -103,6 +108,7 @@ RunFolder folder_of(Run& run, Beginning& beginning, const TrainOptions& options)
 }
 
 void restore_report(const Run& run, Report& report, RunFolder& folder, const Beginning& beginning) {
+  if (!folder.is_kept()) return;
   if (beginning.from) {
     restore(report, *beginning.from);
     log::info(cat("resumed     after step ", run.step, " from ", beginning.from->path));
@@ -121,6 +127,11 @@ std::string keep_run(Run& run, Report& report, Saves& saves, const RunFolder& fo
   }
 }
 
+// The same on all ranks, once the first one has done it.
+std::string kept_text(Run& run, Report& report, Saves& saves, const RunFolder& folder) {
+  return run.world.first_said(keep_run(run, report, saves, folder)).text;
+}
+
 int train_in_folder(Run& run, Beginning& beginning, RunFolder& folder, double peak_flops, bool quiet) {
   Report report(folder, run.config, {.peak_flops = peak_flops, .quiet = quiet});
   restore_report(run, report, folder, beginning);
@@ -129,31 +140,44 @@ int train_in_folder(Run& run, Beginning& beginning, RunFolder& folder, double pe
   try {
     const LoopResult result = train(run, report, saves);
     warn_of_broken(run);
-    return finish(run, report, saves, folder, result);
-  } catch (const UnreadableData& problem) {  // a disk that may be mended
-    throw MachineError(cat(problem.what(), "; ", keep_run(run, report, saves, folder)));
+    int code = 0;
+    together(run.world, [&] { code = finish(run, report, saves, folder, result); });  // so that nobody is gone before all is saved
+    return code;
+  } catch (const UnreadableData& problem) {  // on all ranks; of a disk that may be mended
+    throw MachineError(cat(problem.what(), "; ", kept_text(run, report, saves, folder)));
   } catch (const MachineError& problem) {  // the log or a checkpoint cannot be written: a full disk
     saves.wait(report);
     throw MachineError(cat(problem.what(), "; ", keep_weights(run, folder)));
-  } catch (const DataError& problem) {  // a token that no window had reached before
-    throw DataError(cat(problem.what(), "; ", keep_run(run, report, saves, folder)));
+  } catch (const DataError& problem) {  // on all ranks; a token that no window had reached before
+    throw DataError(cat(problem.what(), "; ", kept_text(run, report, saves, folder)));
   }
 }
 
-int train_in_memory(const RunConfig& config, const TrainOptions& options, int threads) {
+int train_in_memory(const RunConfig& config, const TrainOptions& options, int threads, const World& world) {
   const std::string path = options.folder.empty() ? "runs/" + config.name : options.folder;
   if (!options.accept.empty() && config.resume == "never") {
     throw UsageError("--accept " + options.accept.front() + ": this run goes on from nothing; give --resume, or leave it out");
   }
   const Timer since_start;
-  Beginning beginning = options.dry_run ? Beginning{} : begin_run(config.resume, path);
-  const double peak_flops = probe_matrix_products();
-  Run run(config, {.overfit = options.overfit, .resumes = beginning.from.has_value(), .progress = scanning(static_cast<Exit>(stop_code(config))),
-                   .since_start = since_start});
+  Beginning beginning;
+  together(world, [&] {
+    if (world.is_first() && !options.dry_run) beginning = begin_run(config.resume, path);
+  });
+  const double peak_flops = world.sum_of(probe_matrix_products());  // at the same time, as they will compute
+  const bool resumes = world.any(beginning.from.has_value());
+  std::optional<Run> built;
+  together(world, [&] {
+    built.emplace(config, RunOptions{.overfit = options.overfit, .resumes = resumes, .progress = scanning(static_cast<Exit>(stop_code(config))),
+                                     .world = world, .since_start = since_start});
+  });
+  Run& run = *built;
+  require_one_run(run);
   for (const std::string& line : start_block(run, threads, peak_flops)) log::info(line);
   if (options.dry_run) return dry_run(run);
-  RunFolder folder = folder_of(run, beginning, options);
-  log::info("run         " + folder.path());
+  RunFolder folder;
+  together(world, [&] { folder = folder_of(run, beginning, options); });
+  share_state(run);
+  if (folder.is_kept()) log::info("run         " + folder.path());
   return train_in_folder(run, beginning, folder, peak_flops, options.quiet);
 }
 
@@ -174,9 +198,15 @@ Progress scanning(Exit stopped) {
 int run_training(const RunConfig& config, const TrainOptions& options) {
   log::set_quiet(options.quiet);
   signals::install();
-  const int threads = prepare_process(config);
+  const Variables variables = variables_of_process();
+  const Membership membership = membership_of(variables);
+  if (membership.rank > 0) log::only_errors();  // what is said of the run the first rank says
+  const int threads = prepare_process(config, membership.local_size);
+  const Joined joined = join_world(membership, variables);
+  for (const std::string& note : membership.notes) log::warn("environment: " + note);
+  if (membership.launcher != "none") log::info(cat("world       ", text_of(membership), joined.text.empty() ? "" : ", ", joined.text));
   try {
-    return train_in_memory(config, options, threads);
+    return train_in_memory(config, options, threads, joined.world);
   } catch (const c10::OutOfMemoryError&) {
     throw MachineError(out_of_memory_message(config, outputs_of(config)));
   } catch (const std::bad_alloc&) {

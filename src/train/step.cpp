@@ -3,28 +3,38 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "dist/agreement.h"
 #include "optim/schedule.h"
 
 namespace quell {
 namespace {
 
-// Scored targets of the whole step over all ranks; at least 1, so that a step without any has a zero gradient.
-double count_targets(const Run& run, const std::vector<Batch>& batches) {
-  at::Tensor count = at::zeros({}, at::kLong);
-  for (const Batch& batch : batches) count += batch.targets_BT.ne(ops::ignored_target).sum();
-  run.world.sum(count);
-  return std::max(1.0, count.item<double>());
+struct Drawn {
+  std::vector<Batch> batches;
+  double targets = 0;  // scored ones of the whole step over all ranks; at least 1, so that a step without any has a zero gradient
+};
+
+Drawn draw(Run& run, int64_t step) {
+  Drawn drawn;
+  const Attempt reading([&] { drawn.batches = run.batches(step); });
+  at::Tensor counts = at::zeros({2}, at::kLong);
+  for (const Batch& batch : drawn.batches) counts[0] += batch.targets_BT.ne(ops::ignored_target).sum();
+  if (reading.failed()) counts[1] = 1;
+  run.world.sum(counts);
+  if (counts[1].item<int64_t>() > 0) reading.settle(run.world);
+  drawn.targets = std::max(1.0, counts[0].item<double>());
+  return drawn;
 }
 
 }  // namespace
 
-StepResult train_step(Run& run, int64_t step, HealthSums* health) {
-  const std::vector<Batch> batches = run.batches(step);
-  const double targets = count_targets(run, batches);
+StepResult train_step(Run& run, int64_t step, HealthSums* health, const Asked& asked) {
+  const auto [batches, targets] = draw(run, step);
   run.arena.clear_gradients();
 
   StepResult result;
   for (const Batch& batch : batches) {
+    if (&batch == &batches.back()) run.reducer.arm();
     Forward forward = run.forward(batch, true);
     forward.health = health;
     const ops::LossSums loss = run.objective(forward, batch);
@@ -32,10 +42,11 @@ StepResult train_step(Run& run, int64_t step, HealthSums* health) {
     result.totals.add(loss);
   }
   run.reducer.finish();  // the gradients now hold the sum over ranks
-  result.totals.reduce(run.world);
 
   result.norm = run.optimizer.gradient_norm();
   result.bad = at::isfinite(result.norm).logical_and(at::isfinite(result.totals.objective_sum())).logical_not();
+  result.wishes = agree(run.world, asked ? asked() : Wishes(), &result.bad);
+  result.bad = result.bad.to(at::kBool);
   run.optimizer.update(schedule_factor(run.config.optimizer.schedule, step, run.steps), result.norm, result.bad);
   if (run.ema) run.ema->follow(result.bad);
   return result;
@@ -63,8 +74,7 @@ std::string first_bad_tensor(Run& run, int64_t step) {
   for (const Parameter& parameter : run.parameters) {
     if (!parameter.frozen) note(run.arena.view(run.arena.gradients(), parameter), "the gradient of " + parameter.name);
   }
-  if (found.empty()) found = "none when computed again (an overflow in the sum over micro-batches or ranks, or a hardware fault)";
-  return cat(found, "; samples ", step * run.batch, " to ", (step + 1) * run.batch - 1);
+  return found;
 }
 
 }  // namespace quell

@@ -1,10 +1,13 @@
 #include "train/totals.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
+#include <limits>
 
 namespace quell {
 namespace {
-enum : int64_t { objective_at, cross_entropy_at, z_at, max_z_at, log_z_at, correct_at, top5_at, count_at, samples_at, exact_at };
+enum : int64_t { objective_at, cross_entropy_at, z_at, max_z_at, log_z_at, correct_at, top5_at, count_at, samples_at, exact_at, numbers };
 }  // namespace
 
 void LossTotals::add(const ops::LossSums& s) {
@@ -19,6 +22,10 @@ void LossTotals::add(const ops::LossSums& s) {
 }
 
 void LossTotals::reduce(const World& world) {
+  if (!sums_.defined()) {  // a rank that had no sample of the set
+    sums_ = at::zeros({numbers}, at::kDouble);
+    maximum_ = at::full({}, -std::numeric_limits<double>::infinity(), at::kDouble);
+  }
   world.sum(sums_);
   world.max(maximum_);
 }

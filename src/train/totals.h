@@ -29,7 +29,7 @@ class LossTotals {
 
  private:
   double mean(int64_t index) const;
-  at::Tensor sums_;     // fp64: objective, cross entropy, z, max-z, log Z, correct, top-5, count, samples, exact
+  at::Tensor sums_;     // undefined where nothing was added; fp64: objective, cross entropy, z, max-z, log Z, correct, top-5, count, samples, exact
   at::Tensor maximum_;  // fp64: largest log Z
 };
 

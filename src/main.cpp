@@ -21,6 +21,7 @@ int run(int argc, char** argv) {
   program.set_help_all_flag("--help-all", "Help of all sub-commands");
   quell::Action chosen;
   quell::add_train(program, chosen);
+  quell::add_launch(program, chosen);
   quell::add_eval(program, chosen);
   quell::add_plan(program, chosen);
   quell::add_generate(program, chosen);
@@ -28,6 +29,7 @@ int run(int argc, char** argv) {
   quell::add_checkpoint(program, chosen);
   quell::add_verify_resume(program, chosen);
   quell::add_replay(program, chosen);
+  quell::add_env(program, chosen);
   quell::add_data(program, chosen);
   quell::require_commands(program, argc, argv);
   try {

@@ -74,6 +74,7 @@ class Child {
     return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   }
   std::string said() const { return slurp(said_); }
+  pid_t pid() const { return child_; }
 
  private:
   bool has_ended() {

@@ -1,5 +1,6 @@
 #include "base/signals.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -29,6 +30,18 @@ void on_signal(int number) {
 
 std::atomic<const char*> place_phase{"start"};
 std::atomic<int64_t> place_step{0};
+std::atomic<uint64_t> collectives{0};
+std::atomic<int> beats{-1};
+
+void tell_place() {
+  if (beats < 0) return;
+  Beat beat;
+  beat.step = place_step;
+  beat.collectives = collectives;
+  std::strncpy(beat.phase, place_phase, sizeof beat.phase - 1);
+  beat.phase[sizeof beat.phase - 1] = 0;
+  [[maybe_unused]] const ssize_t written = ::write(beats, &beat, sizeof beat);  // one that small is not torn
+}
 
 // Only what may be called in a handler.
 void on_quit(int) {
@@ -71,6 +84,19 @@ void install() {
 void set_place(const char* phase, int64_t step) {
   place_phase = phase;
   place_step = step;
+  tell_place();
+}
+
+void tell_places_to(int descriptor) {
+  ::fcntl(descriptor, F_SETFL, O_NONBLOCK);
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  beats = descriptor;
+  tell_place();
+}
+
+void count_collective() {
+  ++collectives;
+  tell_place();
 }
 
 bool stop_requested() { return requested; }

@@ -10,6 +10,17 @@ namespace quell::signals {
 void install();
 // What SIGQUIT tells: a word that lives for ever ("step", "evaluation") and a step.
 void set_place(const char* phase, int64_t step);
+
+// A place as it goes to a launcher, which takes that none comes for a sign that a rank hangs.
+struct Beat {
+  int64_t step = 0;
+  uint64_t collectives = 0;  // begun so far
+  char phase[16] = "start";  // cut to 15 bytes
+};
+// From here on each place is written to this pipe, whole or, where it is full, not at all. The number stands in QUELL_BEATS_FD where a
+// launcher has started this process.
+void tell_places_to(int descriptor);
+void count_collective();  // tells the place again
 bool stop_requested();
 int which();  // the signal's number, or 0
 // For time limits and tests: the loop stops as after a signal, which() stays 0, and a signal that follows is the first

@@ -14,6 +14,8 @@ using Action = std::function<int()>;
 void require_commands(const CLI::App& program, int argc, const char* const* argv);
 
 void add_train(CLI::App& program, Action& chosen);
+void add_launch(CLI::App& program, Action& chosen);
+void add_env(CLI::App& program, Action& chosen);
 void add_eval(CLI::App& program, Action& chosen);
 void add_plan(CLI::App& program, Action& chosen);
 void add_generate(CLI::App& program, Action& chosen);

@@ -8,6 +8,7 @@
 #include "dist/gloo.h"
 
 #include "base/error.h"
+#include "base/signals.h"
 #include "base/text.h"
 
 namespace quell {
@@ -50,6 +51,7 @@ class Gloo : public Collectives {
   template <class Begin>
   static Pending begin(const char* what, const at::Tensor& tensor, const Begin& begin_work) {
     if (tensor.numel() == 0) return {[] {}};
+    signals::count_collective();
     std::vector<at::Tensor> tensors{tensor.detach()};
     auto work = reporting(what, [&] { return begin_work(tensors); });
     return {[what, work = std::move(work)] { reporting(what, [&] { return work->wait(); }); }};

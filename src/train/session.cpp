@@ -65,8 +65,9 @@ std::string keep_weights(Run& run, const RunFolder& folder) {
 
 int stop_code(const RunConfig& config) {
   if (config.stop_code) return static_cast<int>(*config.stop_code);
-  // torchrun starts again whatever does not end with 0.
-  return std::getenv("TORCHELASTIC_RUN_ID") != nullptr ? 0 : static_cast<int>(Exit::stopped);
+  // torchrun starts again whatever does not end with 0; our own launcher knows better.
+  const bool is_torchruns = std::getenv("TORCHELASTIC_RUN_ID") != nullptr && std::getenv("QUELL_BEATS_FD") == nullptr;
+  return is_torchruns ? 0 : static_cast<int>(Exit::stopped);
 }
 
 int stopped(Run& run, const RunFolder& folder, const std::string& why) {
@@ -198,6 +199,7 @@ Progress scanning(Exit stopped) {
 int run_training(const RunConfig& config, const TrainOptions& options) {
   log::set_quiet(options.quiet);
   signals::install();
+  if (const char* beats = std::getenv("QUELL_BEATS_FD")) signals::tell_places_to(std::atoi(beats));
   const Variables variables = variables_of_process();
   const Membership membership = membership_of(variables);
   if (membership.rank > 0) log::only_errors();  // what is said of the run the first rank says

@@ -1,4 +1,6 @@
 // Worlds of several ranks over Gloo, each rank a process. The hidden cases are what one rank does.
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
 #include "dist/gradients.h"
 #include "dist/rendezvous.h"
 #include "base/error.h"
@@ -59,6 +61,15 @@ TEST_CASE("collectives sum, maximise and broadcast over two and four ranks", "[m
 
 TEST_CASE("ranks agree on what any of them wants, and hear the first that has something to say", "[multi]") {
   for (const int size : {2, 3}) testing::in_ranks(size, "rank: agreement");
+}
+
+TEST_CASE("where the launcher holds the store all ranks connect to it, the first too", "[multi]") {
+  c10d::TCPStoreOptions options;
+  options.port = 0;
+  options.isServer = true;
+  options.waitWorkers = false;
+  const auto agent = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  testing::in_ranks(2, "rank: collectives", {"TORCHELASTIC_USE_AGENT_STORE=True", cat("MASTER_PORT=", agent->getPort())});
 }
 
 }  // namespace quell

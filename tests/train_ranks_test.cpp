@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <random>
 
+#include "base/error.h"
 #include "dist/rendezvous.h"
+#include "dist/same.h"
 #include "ranks.h"
 #include "resumed.h"
 #include "train/evaluate.h"
@@ -47,6 +50,7 @@ RunConfig decoder(const TinyText& text) {
   model.width = 36;
   model.heads = 3;
   model.mlp.width = 50;
+  model.output.tied = true;  // a gradient of two parts
   model.dropout = 0.1;
   model.attention.qk_norm = {.kind = NormKind::rmsnorm, .weight = NormWeight::per_head};
   model.attention.scale = {.kind = ScaleKind::learned, .per_head = true, .init = 3.0};
@@ -207,6 +211,57 @@ TEST_CASE("rank: evaluation", "[.]") {
     }
   }
 }
+
+TEST_CASE("rank: flipped bits", "[.]") {
+  const World world = join();
+  const TinyText text;
+  Layout layout("ranks", exact(decoder(text), Precision::fp32), 1, world);
+  train_step(layout.run, 0, nullptr);
+  CHECK_FALSE(first_difference(world, model_state(layout.run)));
+  std::mt19937 draw(1);  // the same on all ranks
+  const State state = model_state(layout.run);
+  for (int i = 0; i < 20; ++i) {
+    auto tensor = state.tensors.begin();
+    std::advance(tensor, draw() % state.tensors.size());
+    const auto rank = static_cast<int>(draw() % static_cast<unsigned>(world.size()));
+    const int64_t element = draw() % static_cast<unsigned>(tensor->second.numel());
+    const int32_t bit = static_cast<int32_t>(1u << draw() % 32);
+    const auto flip = [&] {
+      if (world.rank() == rank) tensor->second.view(-1).view(at::kInt)[element].bitwise_xor_(bit);
+    };
+    flip();
+    const std::optional<Difference> found = first_difference(world, model_state(layout.run));
+    CAPTURE(tensor->first, rank, element, bit);
+    REQUIRE(found);
+    CHECK(found->tensor == tensor->first);
+    // Two cannot say which of them is wrong.
+    CHECK(found->ranks == (world.size() == 2 ? std::vector<int>{0, 1} : std::vector<int>{rank}));
+    flip();
+  }
+  CHECK_FALSE(first_difference(world, model_state(layout.run)));
+}
+
+TEST_CASE("rank: a run with a flipped bit", "[.]") {
+  const World world = join();
+  const TinyText text;
+  RunConfig config = exact(decoder(text), Precision::fp32);
+  config.micro_batches = 1;
+  config.parallel.verify_every = 3;
+  Run run(config, {.world = world});
+  if (world.rank() == 1) run.parameters.find("blocks.1.mlp.up.weight")->value.detach().view(-1)[5] += 1e-6;
+  RunFolder none;
+  Report report(none, run.config, {.peak_flops = 0, .quiet = true});
+  Saves saves(none, run.config);
+  CHECK_THROWS_MATCHES(train(run, report, saves), NumericsError, Catch::Predicate<NumericsError>([](const NumericsError& problem) {
+                         return std::string(problem.what()).find("is not the same on all ranks; they differ on ranks 0, 1, found after step 3") != std::string::npos;
+                       }));
+}
+
+TEST_CASE("one bit that flipped on one rank is found, with the tensor and the rank", "[multi]") {
+  for (const int size : {2, 4}) in_ranks(size, "rank: flipped bits");
+}
+
+TEST_CASE("a run ends where its ranks have come to differ", "[multi]") { in_ranks(2, "rank: a run with a flipped bit"); }
 
 TEST_CASE("at one global batch ranks, micro-batches and one process make the same steps of a decoder", "[multi]") {
   for (const int size : {2, 4}) in_ranks(size, "rank: steps of a decoder");

@@ -34,7 +34,7 @@ struct Change {
 // clang-format off
 const std::map<std::string, Change> changes{
     {"name", {{"other"}, {}}}, {"seed", {{"2"}, {}}},
-    {"steps", {{"3"}, {}}}, {"tokens", {{"256"}, {}}}, {"epochs", {{"0.01"}, {}}}, {"time", {{"1e-9"}, {}}},
+    {"steps", {{"3"}, {}}}, {"tokens", {{"256"}, {}}}, {"epochs", {{"0.01"}, {}}}, {"time", {{"1e-9"}, {}}}, {"stop_code", {{"9"}, {"time=1e-9"}}},
     {"micro_batches", {{"2"}, {}}}, {"precision", {{}, {}}}, {"device", {{"cuda:0"}, {}}}, {"kernels", {{"reference"}, {}}},
     {"model.vocabulary", {{"64"}, {}}}, {"model.context", {{"12"}, {}}}, {"model.width", {{"24"}, {}}},
     {"model.layers", {{"1"}, {}}}, {"model.heads", {{"4"}, {}}}, {"model.kv_heads", {{"1"}, {}}},
@@ -114,7 +114,7 @@ const std::map<std::string, std::string> exceptions{
     {"threads", "only speed may depend on it"}, {"data.decode_threads", "likewise"},
     {"model.kind", "the bases below differ in it"}, {"data.kind", "likewise"},
     {"checkpoint.verify", "what is looked at before a save counts: tested with broken disks"}, {"checkpoint.on_save_error", "likewise"},
-    {"stop_code", "of a run that is stopped: tested with signals"},
+    {"parallel.verify_every", "acts between ranks only: tested with ranks"},
     {"optimizer.kind", "one alternative so far"},
     {"model.variants", "its keys are those of model.attention and model.position, tested there and by model.pattern"},
     {"optimizer.groups", "seven roles of one struct: tested below, role by role"}};

@@ -48,6 +48,7 @@ constexpr Rule rules[] = {
     {"health", safe, ""},
     {"stability", safe, ""},
     {"checkpoint", safe, ""},
+    {"parallel", safe, ""},
     {"resume", safe, ""},
     {"stop_code", safe, ""},
     {"report", safe, ""},

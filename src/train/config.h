@@ -7,6 +7,7 @@
 #include "checkpoint/config.h"
 #include "config/describe.h"
 #include "data/sources.h"
+#include "dist/config.h"
 #include "nn/config.h"
 #include "ops/attention.h"
 #include "optim/config.h"
@@ -92,6 +93,7 @@ struct RunConfig {
   HealthConfig health;
   StabilityConfig stability;
   CheckpointConfig checkpoint;
+  ParallelConfig parallel;
   std::string resume = "never";
   Optional<int64_t> stop_code;
   ReportConfig report;
@@ -123,6 +125,7 @@ void describe(V& v, RunConfig& c) {
   v.field("health", c.health, help("How often attention is measured."));
   v.field("stability", c.stability, help("What happens when numbers go wrong."));
   v.field("checkpoint", c.checkpoint, help("When the run is saved, and what is kept."));
+  v.field("parallel", c.parallel, help("What several ranks do; how many there are is not written here."));
   v.field("resume", c.resume, help("never: the run's folder must be new; must: it must hold a checkpoint to go on from; auto: go on "
                                    "where there is one, else begin; or the path of a checkpoint or a run, from which a new folder begins."));
   v.field("stop_code", c.stop_code, help("Exit code of a run that was stopped on request with a checkpoint saved; auto: 75, under torchrun 0.")

@@ -4,8 +4,10 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "dist/agreement.h"
+#include "dist/same.h"
 #include "train/evaluate.h"
 #include "train/health.h"
+#include "train/resume.h"
 #include "train/step.h"
 
 namespace quell {
@@ -44,6 +46,16 @@ double evaluate_and_report(Run& run, Report& report) {
   return timer.seconds();
 }
 
+// Before anything of a step is saved: what differs between ranks is not to spoil the checkpoints too.
+void require_same_ranks(const Run& run) {
+  const int64_t every = run.config.parallel.verify_every;
+  if (every == 0 || run.step == 0 || run.step % every != 0) return;
+  if (const auto difference = first_difference(run.world, model_state(run))) {
+    throw NumericsError(cat(text_of(*difference), ", found after step ", run.step, " (parallel.verify_every: ", every,
+                            "): a machine's memory or processor is at fault; go on elsewhere, from the newest checkpoint"));
+  }
+}
+
 // One step with what is measured and said of it. Whether the run must end.
 bool step_and_report(Run& run, Report& report, StepResult& result, const Asked& asked) {
   signals::set_place("step", run.step);
@@ -76,6 +88,7 @@ LoopResult train(Run& run, Report& report, Saves& saves) try {
       wishes = agree(run.world, asked());
     }
     if (run.steps > 0 && run.step >= run.steps) return {Ending::finished, run.step, {}};
+    require_same_ranks(run);
     if (wishes.stop) return {Ending::stopped, run.step, {}};
     saves.look(run, report);
     if (wishes.time_is_up) {

@@ -171,4 +171,21 @@ TEST_CASE("a plan is shown in lines of at most 80 columns", "[unit]") {
   }
 }
 
+TEST_CASE("of several ranks a plan says what each holds and sends", "[unit]") {
+  RunConfig config = decoder_config();
+  const Plan one = make_plan(config, {.speed = "1T"}), four = make_plan(config, {.speed = "1T", .world = 4, .bandwidth = "1GB"});
+  CHECK((one.world == 1 && one.sent_per_step == 0));
+  CHECK(four.sent_per_step == 2 * 0.75 * 4 * static_cast<double>(four.trained));
+  CHECK(four.send_seconds == four.sent_per_step / 1e9);
+  CHECK((four.seconds == one.seconds / 4 && four.flops_per_step == one.flops_per_step && four.steps == one.steps));
+  // Each computes a quarter of the samples, as a run of that batch would.
+  batch_of(config.data) = 4;
+  CHECK(total_of(four.memory) == peak(config));
+  const std::string text = text_of(four);
+  CHECK_THAT(text, Catch::Contains("world       4 ranks of 4 samples a step\n            each sends ") && Catch::Contains(" at the peak of each rank\n"));
+  CHECK(json_of(four)["world"]["ranks"] == 4);
+  CHECK(json_of(one)["world"]["send_seconds"].is_null());
+  CHECK_THROWS_WITH(make_plan(decoder_config(), {.speed = "1T", .world = 3}), "--world 3: data.batch 16 is no multiple of world x micro_batches = 3");
+}
+
 }  // namespace quell

@@ -87,7 +87,27 @@ void count_time(Plan& plan, const RunConfig& config, const std::string& speed) {
   } else {
     plan.speed = parse_count(speed, "--speed");
   }
-  plan.seconds = plan.flops_per_step * static_cast<double>(plan.steps) / plan.speed;
+  plan.seconds = plan.flops_per_step / static_cast<double>(plan.world) * static_cast<double>(plan.steps) / plan.speed;
+}
+
+// What one rank computes, as a run of its own.
+RunConfig share_of(const RunConfig& config, int64_t world) {
+  RunConfig share = config;
+  const int64_t parts = world * config.micro_batches;
+  if (batch_of(config.data) % parts != 0) {
+    throw UsageError(cat("--world ", world, ": data.batch ", batch_of(config.data), " is no multiple of world x micro_batches = ", parts));
+  }
+  batch_of(share.data) /= world;
+  return share;
+}
+
+void count_traffic(Plan& plan, const RunConfig& config, const std::string& bandwidth) {
+  const double gradients = (config.precision == Precision::fp64 ? 8.0 : 4.0) * static_cast<double>(plan.trained);
+  const auto ranks = static_cast<double>(plan.world);
+  plan.sent_per_step = 2 * (ranks - 1) / ranks * gradients;
+  if (bandwidth.empty()) return;
+  plan.bandwidth = parse_bytes(bandwidth, "--bandwidth");
+  plan.send_seconds = plan.sent_per_step / plan.bandwidth;
 }
 
 struct Unit {
@@ -128,7 +148,9 @@ double parse_count(const std::string& text, const std::string& option) {
 
 Plan make_plan(const RunConfig& given, const PlanOptions& options) {
   const int64_t outputs = stated_outputs(given);
+  const RunConfig share = share_of(given, options.world);
   Plan plan;
+  plan.world = options.world;
   plan.limit_text = options.memory;
   plan.limit = options.memory.empty() ? static_cast<double>(machine::memory_limit()) : parse_bytes(options.memory, "--memory");
   const PlannedParameters parameters(given, outputs);
@@ -139,8 +161,9 @@ Plan make_plan(const RunConfig& given, const PlanOptions& options) {
   plan.flops_per_step = per_sample * static_cast<double>(plan.batch);
   plan.flops_per_item = plan.flops_per_step / static_cast<double>(plan.items_per_step);
   count_time(plan, given, options.speed);
-  plan.memory = memory_classes(given, outputs);
-  if (plan.over() > 0) plan.changes = fitting_changes(given, outputs, plan.limit);
+  count_traffic(plan, given, options.bandwidth);
+  plan.memory = memory_classes(share, outputs);
+  if (plan.over() > 0 && plan.world == 1) plan.changes = fitting_changes(given, outputs, plan.limit);
   const double scalar = given.precision == Precision::fp64 ? 8 : 4;  // the masters' type
   plan.weights_on_disk = scalar * static_cast<double>(plan.parameters);
   plan.moments_on_disk = 2 * scalar * static_cast<double>(plan.trained);

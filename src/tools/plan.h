@@ -15,7 +15,9 @@ namespace quell {
 
 struct PlanOptions {
   std::string memory;  // "24GB"; "": this machine's limit
-  std::string speed;   // FLOP/s like "10T"; "": probed on this machine
+  std::string speed;   // FLOP/s of a rank like "10T"; "": probed on this machine
+  int64_t world = 1;   // ranks
+  std::string bandwidth;  // bytes a second from each rank like "10GB"; "": not known
 };
 
 struct Plan {
@@ -24,13 +26,16 @@ struct Plan {
   std::vector<std::pair<std::string, int64_t>> parts;  // in order of first use; together all parameters
   // Arithmetic, forward and backward.
   std::string item;  // token or image
-  double flops_per_item = 0, flops_per_step = 0;
+  double flops_per_item = 0, flops_per_step = 0;  // of all ranks
   // The run; 0 where its end is time alone, or epochs of data whose size is not known.
   int64_t batch = 0, items_per_step = 0, steps = 0;
   std::optional<int64_t> epoch_samples;
   double speed = 0, seconds = 0;  // FLOP/s; of all steps
   bool probed = false;
-  // Memory at the peak, and disk.
+  // Several ranks: what each sends in a step, at least, as the sum of gradients goes round in a ring; and how long that takes.
+  int64_t world = 1;
+  double sent_per_step = 0, bandwidth = 0, send_seconds = 0;  // bandwidth 0: not known
+  // Memory at the peak of the first rank, which also saves; and disk.
   std::vector<MemoryClass> memory;
   double limit = 0;
   std::string limit_text;
@@ -42,7 +47,8 @@ struct Plan {
   double over() const { return total_of(memory) - limit; }  // above 0: it does not fit
 };
 
-// Throws UsageError for a vocabulary or number of classes that is left to the data, and for options that are no quantity.
+// Throws UsageError for a vocabulary or number of classes that is left to the data, for options that are no quantity, and for a world whose
+// ranks do not divide the batch.
 Plan make_plan(const RunConfig& config, const PlanOptions& options);
 std::string text_of(const Plan& plan);  // lines of at most 80 columns
 Json json_of(const Plan& plan);         // bytes, FLOP and seconds without prefixes; null for what is not known

@@ -32,11 +32,19 @@ std::string run_text(const Plan& plan) {
                                          : cat(time, " at ", speed, ", without evaluations"));
 }
 
+std::string world_text(const Plan& plan) {
+  if (plan.world == 1) return "";
+  std::string text = line("world", cat(plan.world, " ranks of ", plan.batch / plan.world, plan.item == "image" ? " images a step" : " samples a step"));
+  const std::string takes = plan.bandwidth > 0 ? cat(": ", human_seconds(plan.send_seconds), " at ", human_bytes(plan.bandwidth), "/s, beside backward") : "";
+  return text + line("", cat("each sends ", human_bytes(plan.sent_per_step), " a step", takes));
+}
+
 std::string fit_text(const Plan& plan) {
   const std::string size = human_bytes(plan.limit);
   const std::string where = plan.limit_text.empty() ? "this machine's " + size : cat(plan.limit_text, " (", size, ")");
   if (plan.over() <= 0) return line("fits", cat("in ", where, ", with ", human_bytes(-plan.over()), " to spare"));
   std::string text = line("does not", cat("fit in ", where, ", by ", human_bytes(plan.over())));
+  if (plan.world > 1) return text + line("", "a larger --world or micro_batches leaves each rank fewer samples at a time");
   if (plan.changes.empty()) return text + line("", "no change of a single key makes it fit");
   text += line("", "what would, each alone:");
   for (const FittingChange& change : plan.changes) {
@@ -66,9 +74,10 @@ std::string text_of(const Plan& plan) {
   for (const auto& [part, elements] : plan.parts) text += entry(part, count(elements));
   text += line("compute", cat(human_count(plan.flops_per_item), plan.item == "image" ? "FLOP an " : "FLOP a ", plan.item, ", ", human_count(plan.flops_per_step), "FLOP a step"));
   text += run_text(plan);
+  text += world_text(plan);
   text += line("checkpoint", cat(human_bytes(plan.weights_on_disk + plan.moments_on_disk), " each: weights ",
                                  human_bytes(plan.weights_on_disk), ", moments ", human_bytes(plan.moments_on_disk)));
-  text += line("memory", human_bytes(total_of(plan.memory)) + " at the peak");
+  text += line("memory", human_bytes(total_of(plan.memory)) + (plan.world == 1 ? " at the peak" : " at the peak of each rank"));
   for (const MemoryClass& c : plan.memory) {
     if (c.bytes > 0) text += entry(c.name, human_bytes(c.bytes));
   }
@@ -88,6 +97,8 @@ Json json_of(const Plan& plan) {
             {"epoch_samples", plan.epoch_samples ? Json(*plan.epoch_samples) : Json()},
             {"passes", nullptr},
             {"time", {{"seconds", known(plan.seconds)}, {"flop_per_s", plan.speed}, {"probed", plan.probed}}},
+            {"world", {{"ranks", plan.world}, {"sent_per_step", whole(plan.sent_per_step)},
+                       {"send_seconds", plan.bandwidth > 0 ? Json(plan.send_seconds) : Json()}}},
             {"checkpoint", {{"weights", whole(plan.weights_on_disk)}, {"moments", whole(plan.moments_on_disk)}}},
             {"memory", memory_json(plan)},
             {"changes_that_fit", changes}};

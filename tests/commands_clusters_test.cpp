@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "cases.h"
 #include "stop_place.h"
 
 namespace quell {
@@ -43,6 +44,20 @@ TEST_CASE("under Open MPI the ranks find each other and make our launcher's run"
   CHECK_THAT(env.err, Catch::Contains("rank 0 of 2 ") && Catch::Contains("rank 1 of 2 "));
 }
 
+TEST_CASE("under the real torchrun the ranks make our launcher's run", "[peers][T1]") {
+  REQUIRE(fs::exists(std::string(QUELL_SOURCE) + "/.peers/bin/torchrun"));  // scripts/setup --peers
+  const Cluster place;
+  testing::Cases cases("T1");
+  REQUIRE(place.run("launch --nproc-per-node 2 run.yaml").code == 0);
+  const Outcome outcome = place.shell("$SOURCE/.peers/bin/torchrun --nproc-per-node 2 --no-python -- $QUELL train run.yaml --run runs/torchrun");
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.err, Catch::Contains("by torchrun's variables, store at ") && Catch::Contains("(the launcher's)"));
+  const bool same = place.weights("torchrun") == place.weights("straight");
+  CHECK(same);
+  cases.add();
+}
+
 TEST_CASE("under srun on two nodes four ranks find each other and make our launcher's run", "[multi]") {
   const Cluster place;
   REQUIRE(place.run("launch --nproc-per-node 4 run.yaml").code == 0);
@@ -60,7 +75,10 @@ TEST_CASE("a job that runs out of its time saves, goes back into Slurm's queue a
   REQUIRE(place.run("launch --nproc-per-node 2 run.yaml steps=400").code == 0);
   std::ofstream(place / "job.sh") << R"sh(
 job=$(sbatch --parsable --nodes 2 --ntasks-per-node 1 --output job.log "$SOURCE/scripts/slurm/train.sbatch" run.yaml --run runs/job steps=400)
-until [ "$(grep -c loss runs/job/metrics.jsonl 2>/dev/null)" -ge 5 ] 2>/dev/null; do sleep 0.05; done
+until [ "$(grep -c loss runs/job/metrics.jsonl 2>/dev/null)" -ge 5 ] 2>/dev/null; do
+  squeue -h -j "$job" | grep -q . || break
+  sleep 0.05
+done
 scancel --signal=USR1 "$job"   # as --signal does before the time limit
 # A job that is put back waits for two minutes, unless it is told to start now.
 while squeue -h -j "$job" 2>/dev/null | grep -q .; do

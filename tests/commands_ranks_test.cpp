@@ -2,6 +2,7 @@
 // that only one of them can see.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -102,7 +103,7 @@ TEST_CASE("a run may go on with another number of ranks: the same samples, and t
       const bool is_last = &ranks == &chain.back();
       step += 2;
       CAPTURE(cases.number(), ranks, step);
-      // STOP is obeyed after the step in hand: what is behind `step` is taken away, as if the run had been stopped there.
+      // What is behind `step` is taken away, as if the run had been killed there.
       CHECK(place.run(ranks, "chain") == all(ranks, 0));
       if (is_last) continue;
       place.copy_until("chain", step, "shorter");
@@ -133,7 +134,7 @@ TEST_CASE("a signal to one rank stops all after the same step, and the run goes 
     CAPTURE(name, number, to);
     Ranks ranks(2, QUELL_PROGRAM, Place::words(name, longer), {}, place.path());
     const size_t rows = static_cast<size_t>(1 + 3 * i);
-    while (testing::count_of(testing::slurp(place.folder(name) + "/metrics.jsonl"), "\n") < rows) std::this_thread::yield();
+    REQUIRE(ranks.wait_for([&] { return testing::count_of(testing::slurp(place.folder(name) + "/metrics.jsonl"), "\n") >= rows; }));
     ranks.signal(to, number);
     const Codes codes = ranks.wait();
     INFO(ranks.said());
@@ -152,7 +153,7 @@ TEST_CASE("where a rank is killed the others end at once and say that a peer was
     const std::string name = cat("killed", killed);
     CAPTURE(name);
     Ranks ranks(2, QUELL_PROGRAM, Place::words(name, {"steps=2000"}), {}, place.path());
-    while (testing::count_of(testing::slurp(place.folder(name) + "/metrics.jsonl"), "\n") < 5) std::this_thread::yield();
+    REQUIRE(ranks.wait_for([&] { return testing::count_of(testing::slurp(place.folder(name) + "/metrics.jsonl"), "\n") >= 5; }));
     ranks.signal(killed, SIGKILL);
     CHECK(ranks.wait(killed) == 128 + SIGKILL);
     CHECK(ranks.wait(1 - killed) == 6);
@@ -188,6 +189,32 @@ TEST_CASE("what only one rank can see ends all of them, and is said by the one a
   SECTION("a number of ranks that does not divide the batch") {
     CHECK(place.run(3, "three") == all(3, 2));
     CHECK_THAT(place.said(), Catch::Contains("data.batch: 8 is no multiple of world x micro_batches = 3 x 1 = 3; the nearest are 6 and 9"));
+  }
+  SECTION("a rank that is there twice, and worlds of two sizes") {
+    for (const char* variable : {"RANK=0", "WORLD_SIZE=3"}) {
+      // The one that comes second says so. The other waits until it is told to stop, or loses the store that the second one held.
+      std::ofstream(place / "start.sh") << "#!/bin/sh\nif [ $RANK = 1 ]; then export " << variable << "; unset QUELL_STORE_FD; export TORCHELASTIC_USE_AGENT_STORE=True; fi\nexec "
+                                        << QUELL_PROGRAM << " train run.yaml --run runs/two\n";
+      Ranks ranks(2, "/bin/sh", {"start.sh"}, {}, place.path());
+      ranks.wait_for([] { return false; });  // one ends
+      for (const int rank : {0, 1}) ranks.signal(rank, SIGTERM);
+      Codes codes = ranks.wait();
+      INFO(ranks.said());
+      std::sort(codes.begin(), codes.end());
+      CHECK((codes == Codes{2, 6} || codes == Codes{2, 75}));
+      CHECK_THAT(ranks.said(), Catch::Contains("rank 0: there is another process of this rank; each needs a RANK of its own") ||
+                                   Catch::Contains(": all must be told the same WORLD_SIZE"));
+      if (codes[1] == 75) CHECK_THAT(ranks.said(), Catch::Contains("stopped on request while the ranks looked for each other; nothing was begun"));
+    }
+  }
+  SECTION("ranks that do not come are waited for by name") {
+    Ranks ranks(2, QUELL_PROGRAM, {"train", "run.yaml"}, {"WORLD_SIZE=4"}, place.path());
+    REQUIRE(ranks.wait_for([&] {
+      const auto says = [&](int rank, const char* line) { return ranks.said(rank).find(line) != std::string::npos; };
+      return says(1, "rank 1: waiting     for ranks 2, 3 of 4 at 127.0.0.1:") && says(0, "waiting     for ranks 2, 3 of 4 at 127.0.0.1:");
+    }));
+    for (const int rank : {0, 1}) ranks.signal(rank, SIGINT);
+    CHECK(ranks.wait() == all(2, 75));
   }
   SECTION("ranks that do not know of each other") {
     Ranks ranks(1, QUELL_PROGRAM, {"train", "run.yaml"}, {"RANK=abc"}, place.path());

@@ -53,6 +53,7 @@ TEST_CASE("torchrun's variables say all", "[unit]") {
   // They hold also where a batch system has started the launcher.
   CHECK(membership_of(with(torchrun, slurm)).launcher == "torchrun");
   CHECK(membership_of({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}}).nodes == 2);
+  CHECK(membership_of({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}, {"LOCAL_RANK", "1"}}).local_rank == 0);
 }
 
 TEST_CASE("what is no number, outside of its range or incomplete is named", "[unit]") {
@@ -90,9 +91,11 @@ TEST_CASE("Slurm's step says who a task is and where the first node is", "[unit]
 TEST_CASE("MPI's ranks meet on their machine, or where they are told to", "[unit]") {
   const Membership m = membership_of(open_mpi);
   CHECK((m.launcher == "Open MPI" && m.rank == 1 && m.size == 2 && m.local_rank == 1 && m.nodes == 1 && m.host == "127.0.0.1" && m.port >= 15000));
-  CHECK(membership_of({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}}).launcher == "PMI");
+  CHECK(membership_of({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "7"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}}).launcher == "PMI");
   const Variables two_nodes = with(open_mpi, {{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "3"}});
   CHECK_THAT(complaint(two_nodes), Catch::StartsWith("MASTER_ADDR: not set, and Open MPI names no host"));
+  CHECK(complaint({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}}) ==
+        "MASTER_PORT: not set, and PMI names no job by which ranks could agree on a port");
   CHECK(membership_of(with(two_nodes, {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "5"}})).node == 1);
 }
 
@@ -101,6 +104,11 @@ TEST_CASE("launchers that contradict each other are an error, and such as agree 
         "environment: rank 3 of 4 by Slurm's variables, and rank 1 of 2 by Open MPI's variables; say which holds by RANK, WORLD_SIZE, MASTER_ADDR "
         "and MASTER_PORT, or take the other's variables away");
   const Variables same{{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}};
+  const Variables by_hand{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}};
+  CHECK_THAT(complaint(with(by_hand, open_mpi)), Catch::StartsWith("environment: rank 0 of 2 by torchrun's variables, and rank 1 of 2 by Open MPI's variables; "));
+  CHECK(membership_of(with(by_hand, slurm)).launcher == "torchrun");  // of another size: those are of what started the launcher
+  CHECK(complaint({{"OMPI_COMM_WORLD_RANK", "1"}}) == "OMPI_COMM_WORLD_SIZE: not set, though other variables of its launcher are");
+  CHECK(complaint(with(torchrun, {{"MASTER_ADDR", ""}})) == "MASTER_ADDR=: must be a host");
   CHECK(membership_of(with(slurm, same)).launcher == "Slurm");
 }
 

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,37 +12,16 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/text.h"
+#include "dist/store_socket.h"
 #include "temporary.h"
 
 extern char** environ;
 
 namespace quell::testing {
-
-// A socket that listens on a free port of this machine, for rank 0 to inherit.
-class StoreSocket {
- public:
-  StoreSocket() : socket_(::socket(AF_INET6, SOCK_STREAM, 0)) {  // dual-stack, as c10d's own
-    sockaddr_in6 address = {};
-    address.sin6_family = AF_INET6;
-    address.sin6_addr = in6addr_any;
-    socklen_t length = sizeof address;
-    REQUIRE(::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-    REQUIRE(::listen(socket_, 64) == 0);
-    REQUIRE(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) == 0);
-    port_ = ntohs(address.sin6_port);
-  }
-  ~StoreSocket() { ::close(socket_); }
-  StoreSocket(const StoreSocket&) = delete;
-  StoreSocket& operator=(const StoreSocket&) = delete;
-  int fd() const { return socket_; }
-  int port() const { return port_; }
-
- private:
-  int socket_, port_ = 0;
-};
 
 // Programs that are told that they are ranks 0 to size - 1.
 class Ranks {
@@ -66,6 +43,18 @@ class Ranks {
   void signal(int rank, int number) const {
     const pid_t child = children_[static_cast<size_t>(rank)];
     if (child > 0) ::kill(child, number);
+  }
+  // Until `condition` holds; false where a rank ended before.
+  template <class Condition>
+  bool wait_for(const Condition& condition) const {
+    while (!condition()) {
+      for (const pid_t child : children_) {
+        siginfo_t ended = {};
+        if (::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0) return condition();
+      }
+      std::this_thread::yield();
+    }
+    return true;
   }
   // Its exit code as a shell gives it.
   int wait(int rank) {
@@ -111,6 +100,7 @@ class Ranks {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, (output_ / cat("rank", rank, ".txt")).c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    posix_spawn_file_actions_adddup2(&actions, socket_.fd(), socket_.fd());  // kept where it is, and open
     posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
     pid_t child = -1;
     REQUIRE(::posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), envp.data()) == 0);
@@ -119,7 +109,7 @@ class Ranks {
   }
 
   TemporaryFolder output_;
-  StoreSocket socket_;
+  StoreSocket socket_{0, /*local=*/true};
   int size_;
   std::vector<pid_t> children_;
 };

@@ -25,6 +25,7 @@ spdlog::logger& logger() {
 }  // namespace
 
 void info(std::string_view message) { logger().info("{}", message); }
+void always(std::string_view message) { logger().error("{}", message); }
 void warn(std::string_view message) { logger().warn("warning: {}", message); }
 void error(std::string_view message) { logger().error("error: {}", message); }
 

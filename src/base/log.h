@@ -8,6 +8,7 @@
 namespace quell::log {
 
 void info(std::string_view message);
+void always(std::string_view message);  // also under --quiet, and where only errors are shown
 void warn(std::string_view message);
 void error(std::string_view message);
 

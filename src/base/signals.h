@@ -1,5 +1,6 @@
 // The stop flag. The first SIGTERM, SIGINT, SIGHUP, SIGUSR1 or SIGUSR2 asks for a stop (read by the loop between steps and
-// between the batches of an evaluation); the second ends the process at once with 128 + n. SIGQUIT writes where the program is to
+// between the batches of an evaluation); the second ends the process at once with 128 + n (under a launcher not the same one within a
+// tenth of a second). SIGQUIT writes where the program is to
 // standard error and changes nothing. SIGPIPE is ignored, so that a closed pipe becomes a write error.
 #pragma once
 

@@ -23,6 +23,8 @@ std::string both(const std::string& name) {
 struct Arguments {
   LaunchOptions options;
   std::string ranks, endpoint;
+  bool standalone = false;  // these two are there for scripts that were written for torchrun
+  std::string backend;
 };
 
 void take_endpoint(LaunchOptions& options, const std::string& endpoint) {
@@ -41,6 +43,12 @@ int ranks_of(const std::string& text) {
   return std::stoi(text);
 }
 
+void make_log_dir(const std::string& path) {
+  std::error_code problem;
+  if (!path.empty()) std::filesystem::create_directories(path, problem);
+  if (problem) throw MachineError(cat("--log-dir ", path, ": cannot be made: ", problem.message()));
+}
+
 }  // namespace
 
 void add_launch(CLI::App& program, Action& chosen) {
@@ -57,8 +65,10 @@ void add_launch(CLI::App& program, Action& chosen) {
   command->add_option(both("--max-restarts"), options.max_restarts, "How often all ranks may be started again after one has failed")
       ->type_name("N")->envname("PET_MAX_RESTARTS")->check(CLI::Range(0, 1'000'000).description(""))->capture_default_str();
   command->add_option(both("--log-dir"), options.log_dir, "A folder for what each rank says")->type_name("DIR")->envname("PET_LOG_DIR");
+  command->add_flag("--standalone", args->standalone, "As torchrun spells it: one machine, which is the default");
+  command->add_option(both("--rdzv-backend"), args->backend, "As torchrun spells it")->type_name("NAME")->check(CLI::IsMember({"c10d", "static"}));
   command->add_option("--limit", options.limit_seconds, "Seconds without a sign of life after which a rank hangs (default: by what it does)")
-      ->type_name("S")->check(CLI::PositiveNumber.description(""));
+      ->type_name("S")->check(CLI::Range(0.1, 1e6).description(""));
   command->add_flag(both("--dry-run"), options.dry_run, "Only print what would be started");
   command->prefix_command();
   command->callback([args, command, &chosen] {
@@ -68,7 +78,8 @@ void add_launch(CLI::App& program, Action& chosen) {
       if (!args->endpoint.empty()) take_endpoint(wanted, args->endpoint);
       wanted.words = command->remaining();
       if (wanted.words.empty()) throw UsageError("launch: which run file? quell launch --nproc-per-node 2 FILE, as after quell train");
-      if (!wanted.log_dir.empty()) std::filesystem::create_directories(wanted.log_dir);
+      if (wanted.words.front().starts_with("-")) throw UsageError(wanted.words.front() + ": no such option of launch; what is meant for quell train stands behind the run file");
+      make_log_dir(wanted.log_dir);
       return launch(wanted);
     };
   });

@@ -38,8 +38,8 @@ void Attempt::keep(const Error& problem) {
 void Attempt::settle(const World& world) const {
   const World::Said first = world.first_said(said_);
   if (first.rank < 0) return;
-  if (problem_) std::rethrow_exception(problem_);
-  if (!world.is_first()) log::mute();
+  if (first.rank == world.rank()) std::rethrow_exception(problem_);
+  if (!world.is_first() && first.text[0] != stopped) log::mute();
   const size_t space = first.text.find(' ');
   const auto exit = static_cast<Exit>(std::stoi(first.text.substr(1, space - 1)));
   throw_again(first.text[0], exit, cat("rank ", first.rank, ": ", first.text.substr(space + 1)));

@@ -22,8 +22,8 @@ class Attempt {
   }
   bool failed() const { return problem_ != nullptr; }
 
-  // On every rank. Where none failed it returns. Else every rank throws: one that failed what it has caught, the others an error of the
-  // same type that names the lowest rank that failed; of those only rank 0 still says anything.
+  // On every rank. Where none failed it returns. Else every rank throws the same type: the lowest rank that failed what it has caught, the
+  // others an error that names that rank; of those only rank 0 still says anything.
   void settle(const World& world) const;
 
  private:

@@ -18,7 +18,7 @@ struct Pending {
 class Collectives {
  public:
   virtual ~Collectives() = default;
-  // In place; contiguous tensors of a floating-point type or kLong. These throw PeerError where a peer was lost or nothing moved for the
+  // In place; contiguous tensors of a floating-point type, kLong or kByte. These throw PeerError where a peer was lost or nothing moved for the
   // world's timeout, at once or from wait().
   virtual Pending all_reduce(const at::Tensor& tensor, Reduction reduction) = 0;
   virtual Pending broadcast(const at::Tensor& tensor, int from) = 0;

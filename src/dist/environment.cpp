@@ -1,9 +1,13 @@
 #include "dist/environment.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "dist/node_list.h"
 
@@ -30,6 +34,7 @@ class Reader {
   std::string text(const char* name, const std::string& absent = "") const { return has(name) ? variables_.at(name) : absent; }
 
   int number(const char* name, int low, int high) const {
+    if (!has(name)) throw UsageError(cat(name, ": not set, though other variables of its launcher are"));
     const std::string value = text(name);
     int found = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), found);
@@ -53,13 +58,15 @@ void read_ranks(const Reader& read, Membership& m, const char* rank, const char*
 }
 
 void read_locals(const Reader& read, Membership& m, const char* rank, const char* size) {
-  m.local_size = read.number(size, 1, m.size, 1);
+  if (!read.has(size)) return;  // then a number on this machine says nothing
+  m.local_size = read.number(size, 1, m.size);
   m.local_rank = read.number(rank, 0, most_ranks, 0);
   if (m.local_rank >= m.local_size) throw UsageError(cat(rank, "=", m.local_rank, ": must be below ", size, "=", m.local_size));
 }
 
 void read_store(const Reader& read, Membership& m) {
   m.host = read.text("MASTER_ADDR", m.host);
+  if (read.has("MASTER_ADDR") && m.host.empty()) throw UsageError("MASTER_ADDR=: must be a host");
   m.port = read.number("MASTER_PORT", 1, 65535, m.port);
 }
 
@@ -130,7 +137,7 @@ Membership from_mpi(const Reader& read, const char* launcher, const char* rank, 
   m.node = m.rank / m.local_size;
   m.job = read.text(job);
   if (m.nodes > 1) m.host = "";
-  m.port = port_of(m.job);
+  if (!m.job.empty()) m.port = port_of(m.job);
   read_store(read, m);
   return m;
 }
@@ -152,21 +159,28 @@ Variables variables_of_process() {
 Membership membership_of(const Variables& variables) {
   const Reader read(variables);
   const std::vector<const char*> of_torchrun{"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
-  if (read.has_all(of_torchrun)) return from_torchrun(read);
+  const bool has_all = read.has_all(of_torchrun);
+  // Under an elastic launcher, which MPI or Slurm may have started, ranks are the launcher's to give.
+  if (has_all && read.has("TORCHELASTIC_RUN_ID")) return from_torchrun(read);
 
   std::vector<Membership> found;
+  if (has_all) found.push_back(from_torchrun(read));
   if (read.has_all({"PET_NODE_RANK", "PET_NNODES"})) found.push_back(from_pet(read));
   if (read.has_all({"SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"})) found.push_back(from_slurm(read));
   if (read.has("OMPI_COMM_WORLD_RANK")) {
     found.push_back(from_mpi(read, "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
                              "PMIX_NAMESPACE"));
   } else if (read.has("PMI_RANK")) {
-    found.push_back(from_mpi(read, "PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_ID"));
+    found.push_back(from_mpi(read, "PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_JOBID"));
   }
   for (size_t i = 1; i < found.size(); ++i) {
-    if (found[i].rank == found[0].rank && found[i].size == found[0].size) continue;
+    const bool is_same = found[i].rank == found[0].rank && found[i].size == found[0].size;
+    if (is_same || (has_all && found[i].size != found[0].size)) continue;  // RANK and so on say which holds
     throw UsageError(cat("environment: ", who(found[0]), ", and ", who(found[i]), "; say which holds by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, "
                          "or take the other's variables away"));
+  }
+  if (!found.empty() && found[0].size > 1 && found[0].port == 0) {
+    throw UsageError(cat("MASTER_PORT: not set, and ", found[0].launcher, " names no job by which ranks could agree on a port"));
   }
   const bool has_some = read.has("RANK") || read.has("WORLD_SIZE");
   if (has_some && found.empty()) {
@@ -179,8 +193,15 @@ Membership membership_of(const Variables& variables) {
     throw UsageError(cat("MASTER_ADDR: not set, and ", m.launcher, " names no host where ", m.nodes,
                          " nodes find each other; with mpirun: -x MASTER_ADDR=HOST_OF_RANK_0"));
   }
-  if (has_some) m.notes.push_back("RANK or WORLD_SIZE is set and not followed, since " + join(read.missing(of_torchrun), ", ") + " is not");
+  if (has_some && !has_all) m.notes.push_back("RANK or WORLD_SIZE is set and not followed, since " + join(read.missing(of_torchrun), ", ") + " is not");
   return m;
+}
+
+int cores_of(const Membership& m) {
+  const int here = machine::cores();
+  const bool is_bound = m.launcher == "Slurm" || m.launcher == "Open MPI" || m.launcher == "PMI";
+  const auto online = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  return is_bound ? std::min(here, std::max(1, online / m.local_size)) : std::max(1, here / m.local_size);
 }
 
 std::string text_of(const Membership& m) {

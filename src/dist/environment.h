@@ -28,7 +28,9 @@ struct Membership {
 
 // Throws UsageError for what is incomplete, is no number, contradicts itself or another launcher's variables.
 Membership membership_of(const Variables& variables);
-// "rank 1 of 4 (local 1 of 2, node 0 of 2), from torchrun's variables, store at node7:29500 (held by the launcher)"
+// Its share of this machine's cores: batch systems and MPI may have bound each rank to its own already, others share all.
+int cores_of(const Membership& membership);
+// "rank 1 of 4 (local 1 of 2, node 0 of 2), by torchrun's variables, store at node7:29500 (the launcher's)"
 std::string text_of(const Membership& membership);
 
 }  // namespace quell

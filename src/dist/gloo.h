@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,9 +25,11 @@ struct GlooOptions {
   std::string interface;  // a network interface ("lo"), or
   std::string address;    // a host name or address of this machine that the others can reach, where `interface` is ""
   std::chrono::milliseconds timeout{600'000};  // of a collective, and of finding each other
+  std::function<void(const std::string&)> say = [](const std::string&) {};  // whom this rank waits for, while it does
 };
 
-// Returns when all ranks have found each other. Throws MachineError where the port is taken, PeerError where the others do not come.
+// Returns when all ranks have found each other. Throws MachineError where the port is taken, UsageError where a rank is there twice or another
+// size is meant elsewhere, PeerError where the others do not come, Stopped where a stop is asked for meanwhile.
 std::shared_ptr<Collectives> join_gloo(int rank, int size, const GlooOptions& options);
 
 }  // namespace quell

@@ -1,17 +1,10 @@
 #include "dist/launch.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -23,12 +16,14 @@
 #include "base/text.h"
 #include "dist/environment.h"
 #include "dist/rank_process.h"
+#include "dist/signal_queue.h"
+#include "dist/store_socket.h"
 
 namespace quell {
 namespace {
 
-constexpr double end_seconds = 5;    // that the others have, once one has failed
-constexpr double answer_seconds = 1; // that ranks have to answer SIGQUIT
+constexpr double end_seconds = 5;       // that the others have, once one has failed
+constexpr double answer_seconds = 0.5;  // that ranks have to answer SIGQUIT
 constexpr double step_seconds = 60, slow_seconds = 600;
 
 std::string host_name() {
@@ -37,75 +32,18 @@ std::string host_name() {
   return name;
 }
 
-// The store's socket, which rank 0 inherits: nobody can take the port between the choice and the start.
-class StoreSocket {
- public:
-  explicit StoreSocket(int port) : socket_(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in6 address = {};
-    address.sin6_family = AF_INET6;
-    address.sin6_port = htons(static_cast<uint16_t>(port));
-    address.sin6_addr = in6addr_any;
-    socklen_t length = sizeof address;
-    const int yes = 1;
-    ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    const bool listens = socket_ >= 0 && ::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && ::listen(socket_, 1024) == 0 &&
-                         ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-    if (!listens) throw MachineError(cat("launch: cannot listen on port ", port, ": ", std::strerror(errno), "; choose another by --master-port"));
-    port_ = ntohs(address.sin6_port);
-  }
-  ~StoreSocket() { ::close(socket_); }
-  StoreSocket(const StoreSocket&) = delete;
-  StoreSocket& operator=(const StoreSocket&) = delete;
-  int fd() const { return socket_; }
-  int port() const { return port_; }
-
- private:
-  int socket_, port_ = 0;
-};
-
-// Signals as something to wait on, beside pipes.
-class SignalQueue {
- public:
-  SignalQueue() {
-    sigemptyset(&wanted_);
-    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGCHLD}) {
-      struct sigaction now = {};
-      sigaction(number, nullptr, &now);
-      if (now.sa_handler != SIG_IGN || number == SIGCHLD) sigaddset(&wanted_, number);  // under nohup a hang-up stays ignored
-    }
-    sigprocmask(SIG_BLOCK, &wanted_, &before_);
-    queue_ = ::signalfd(-1, &wanted_, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (queue_ < 0) throw MachineError(cat("launch: no signalfd: ", std::strerror(errno)));
-  }
-  ~SignalQueue() {
-    ::close(queue_);
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-  SignalQueue(const SignalQueue&) = delete;
-  SignalQueue& operator=(const SignalQueue&) = delete;
-  int fd() const { return queue_; }
-  // 0 where none has come.
-  int next() const {
-    signalfd_siginfo info;
-    return ::read(queue_, &info, sizeof info) == static_cast<ssize_t>(sizeof info) ? static_cast<int>(info.ssi_signo) : 0;
-  }
-
- private:
-  sigset_t wanted_, before_;
-  int queue_ = -1;
-};
-
-std::vector<std::string> words_of(const LaunchOptions& options, int restart) {
+std::vector<std::string> words_of(const LaunchOptions& options, bool goes_on) {
   std::vector<std::string> words;
   words.emplace_back("/proc/self/exe");
   words.emplace_back("train");
   words.insert(words.end(), options.words.begin(), options.words.end());
-  if (restart > 0) words.emplace_back("--set=resume=auto");  // from the newest sound checkpoint, if there is one yet
+  if (goes_on) words.emplace_back("--set=resume=must");  // to begin anew is the user's to decide
   return words;
 }
 
 std::vector<std::string> variables_of(const LaunchOptions& options, int local, int restart, int port, int store) {
   Variables all = variables_of_process();
+  for (const char* of_others : {"QUELL_STORE_FD", "QUELL_BEATS_FD"}) all.erase(of_others);
   const int rank = options.node * options.local_ranks + local, size = options.nodes * options.local_ranks;
   const auto set = [&](const char* name, const auto& value) { all[name] = cat(value); };
   for (const char* name : {"RANK", "ROLE_RANK"}) set(name, rank);
@@ -117,6 +55,7 @@ std::vector<std::string> variables_of(const LaunchOptions& options, int local, i
   set("ROLE_NAME", "default");
   set("MASTER_ADDR", options.host.empty() ? "127.0.0.1" : options.host);
   set("MASTER_PORT", port > 0 ? cat(port) : "FREE");
+  set("TORCHELASTIC_USE_AGENT_STORE", "False");
   set("TORCHELASTIC_RUN_ID", options.job);
   set("TORCHELASTIC_RESTART_COUNT", restart);
   set("TORCHELASTIC_MAX_RESTARTS", options.max_restarts);
@@ -131,14 +70,23 @@ std::string place_text(const RankProcess& rank) {
   return cat("phase ", rank.place().phase, ", step ", rank.place().step, ", after ", rank.place().collectives, " collectives");
 }
 
+// Whether a rank that ends so has said why, and all others with it.
+bool has_explained(int code) {
+  for (const Exit exit : {Exit::usage, Exit::data, Exit::checkpoint, Exit::numerics, Exit::machine, Exit::stopped}) {
+    if (code == static_cast<int>(exit)) return true;
+  }
+  return false;
+}
+
 // The ranks of one start.
 class Group {
  public:
-  Group(const LaunchOptions& options, const SignalQueue& signals, int restart) : options_(options), signals_(signals) {
-    if (options.node == 0) store_.emplace(options.port);
+  // `goes_on`: with what an earlier start of these ranks has saved.
+  Group(const LaunchOptions& options, const SignalQueue& signals, int restart, bool goes_on) : options_(options), signals_(signals) {
+    if (options.node == 0) store_.emplace(options.port, /*local=*/options.nodes == 1);
     const int port = store_ ? store_->port() : options.port;
     for (int local = 0; local < options.local_ranks; ++local) {
-      RankOptions rank{.rank = options.node * options.local_ranks + local, .words = words_of(options, restart)};
+      RankOptions rank{.rank = options.node * options.local_ranks + local, .words = words_of(options, goes_on)};
       if (rank.rank == 0) rank.inherited_fd = store_->fd();
       rank.variables = variables_of(options, local, restart, port, rank.inherited_fd);
       rank.keeps_output = rank.rank == 0 && options.log_dir.empty();
@@ -147,17 +95,21 @@ class Group {
     }
   }
 
-  // Until all have ended. The first code that is not 0, by time; a rank that hangs makes it 6.
+  // Until all have ended. The code of the first that failed, but that of one which only lost a peer (6) where another says more; a rank that
+  // hangs makes it 6.
   int wait() {
     while (!all_ended()) {
       look(0.1);
-      if (first_ && since_first_.seconds() > end_seconds) kill_rest();
-      if (!first_) look_for_silence();
+      if (first_) end_rest();
+      else look_for_silence();
     }
     for (const auto& rank : ranks_) rank->read_output();
     return first_.value_or(0);
   }
   bool was_stopped() const { return was_stopped_; }  // by a signal to the launcher
+  bool got_going() const {                           // past its start, from where on the run's folder is its own
+    return std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return std::string(rank->place().phase) != "start"; });
+  }
 
  private:
   bool all_ended() const {
@@ -188,45 +140,56 @@ class Group {
   }
 
   void note_ending(const RankProcess& rank) {
-    if (rank.code() == 0 || first_) return;
+    constexpr int peer = static_cast<int>(Exit::peer);
+    if (rank.code() == 0 || is_hung_ || (first_ && (*first_ != peer || rank.code() == peer))) return;
+    if (!first_) since_first_.restart();
     first_ = rank.code();
-    since_first_.restart();
-    if (was_stopped_ || rank.code() == static_cast<int>(Exit::stopped)) return;  // as it was asked to
+    if (was_stopped_ || has_explained(rank.code())) return;
     log::error(cat("launch: rank ", rank.rank(), " on ", host_name(), " ", rank.ending(), ", ", place_text(rank), ", ",
                    human_seconds(rank.silent_seconds()), " after its last sign; the others are ended"));
   }
 
-  void kill_rest() {
-    for (const auto& rank : ranks_) rank->signal(SIGKILL);
+  // The others end by themselves, since they have lost a peer. One that is saving has the time that this takes.
+  void end_rest() {
+    if (since_first_.seconds() < end_seconds) return;
+    for (const auto& rank : ranks_) {
+      const bool is_saving = std::string(rank->place().phase) == "save" && rank->silent_seconds() < limit_of(*rank);
+      if (!is_saving || is_hung_) rank->signal(SIGKILL);
+    }
   }
 
+  // A first step, and what comes once, may take any time that steps do not.
   double limit_of(const RankProcess& rank) const {
     if (options_.limit_seconds > 0) return options_.limit_seconds;
     const std::string phase = rank.place().phase;
-    const bool may_be_slow = phase == "start" || phase == "save";
+    const bool may_be_slow = phase == "start" || phase == "save" || !rank.is_warm();
     return std::max(may_be_slow ? slow_seconds : step_seconds, 10 * rank.longest_gap());
   }
+  bool is_silent(const RankProcess& rank) const { return rank.has_ended() || rank.silent_seconds() > limit_of(rank); }
+  bool all_silent() const {
+    return !all_ended() && std::all_of(ranks_.begin(), ranks_.end(), [this](const auto& rank) { return is_silent(*rank); });
+  }
 
-  // A rank that hangs holds up the others, who wait for it in a collective: all of them are silent, and the one is told by what the kernel
-  // says of it, by not answering, or by having begun fewer collectives.
+  // A rank that hangs holds up the others, who wait for it in a collective: then all of them are silent, and the one is told by what the
+  // kernel says of it, or by having begun fewer collectives.
   void look_for_silence() {
-    const auto is_silent = [&](const auto& rank) { return !rank->has_ended() && rank->silent_seconds() > limit_of(*rank); };
-    if (std::none_of(ranks_.begin(), ranks_.end(), is_silent)) return;
-    log::error(cat("launch: no sign of life for ", human_seconds(ranks_.front()->silent_seconds()), ". The ranks of ", host_name(), ", asked where they are:"));
+    if (!all_silent()) return;
+    log::error(cat("launch: no sign of life. The ranks on ", host_name(), ", asked where they are:"));
     for (const auto& rank : ranks_) rank->signal(SIGQUIT);
     for (const Timer timer; timer.seconds() < answer_seconds && !all_ended();) look(0.05);
+    if (first_ || !all_silent()) return;  // one has ended, or goes on
     const RankProcess* worst = nullptr;
     for (const auto& rank : ranks_) {
       const std::string state = rank->kernel_state();
       log::error(cat("  rank ", rank->rank(), ": ", place_text(*rank), ", ", human_seconds(rank->silent_seconds()), " ago; ", state.empty() ? rank->ending() : state));
       const auto behind = [](const RankProcess& r) { return std::pair(r.kernel_state().starts_with("T") ? 0 : 1, r.place().collectives); };
-      if (worst == nullptr || behind(*rank) < behind(*worst)) worst = rank.get();
+      if (!rank->has_ended() && (worst == nullptr || behind(*rank) < behind(*worst))) worst = rank.get();
     }
     log::error(cat("launch: rank ", worst->rank(), " on ", host_name(), " hangs: ", place_text(*worst), ", silent for ",
                    human_seconds(worst->silent_seconds()), "; all are ended"));
     first_ = static_cast<int>(Exit::peer);
-    since_first_.restart();
-    kill_rest();
+    is_hung_ = true;
+    for (const auto& rank : ranks_) rank->signal(SIGKILL);
   }
 
   const LaunchOptions& options_;
@@ -235,7 +198,7 @@ class Group {
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   std::optional<int> first_;
   Timer since_first_;
-  bool was_stopped_ = false;
+  bool was_stopped_ = false, is_hung_ = false;
 };
 
 // Those that a start from the last checkpoint may mend: not a mistake in a file, nor a run that was stopped as it was asked to.
@@ -254,7 +217,7 @@ int show(const LaunchOptions& options) {
       const auto found = before.find(name);
       if (found == before.end() || cat(name, "=", found->second) != line) std::cout << line << " ";
     }
-    std::vector<std::string> words = words_of(options, 0);
+    std::vector<std::string> words = words_of(options, false);
     words[0] = "quell";
     std::cout << join(words, " ") << "\n";
   }
@@ -268,16 +231,21 @@ int launch(const LaunchOptions& options) {
   if (options.nodes > 1 && (options.host.empty() || options.port == 0)) {
     throw UsageError("--rdzv-endpoint: with several nodes all must be told the same HOST:PORT of the first one");
   }
+  if (options.nodes > 1 && options.max_restarts > 0) {
+    throw UsageError("--max-restarts: only on one node so far; on several let the batch system start the job again, with resume=auto");
+  }
   if (options.dry_run) return show(options);
   if (options.local_ranks > machine::cores()) {
     log::warn(cat("launch: ", options.local_ranks, " ranks on ", machine::cores(), " cores: they will wait for each other"));
   }
   const SignalQueue signals;
+  bool goes_on = false;
   for (int restart = 0;; ++restart) {
-    Group group(options, signals, restart);
+    Group group(options, signals, restart, goes_on);
     const int code = group.wait();
+    goes_on = goes_on || group.got_going();
     if (!may_be_mended(code) || group.was_stopped() || restart >= options.max_restarts) return code;
-    log::warn(cat("launch: start ", restart + 2, " of at most ", options.max_restarts + 1, ", from the newest checkpoint"));
+    log::warn(cat("launch: start ", restart + 2, " of at most ", options.max_restarts + 1, goes_on ? ", from the newest checkpoint" : ""));
   }
 }
 

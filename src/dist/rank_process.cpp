@@ -53,6 +53,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 }  // namespace
 
 RankProcess::RankProcess(const RankOptions& options) : rank_(options.rank) {
+  if (!options.log.empty()) log_.open(options.log, std::ios::app);
+  if (!options.log.empty() && !log_) throw MachineError(options.log + ": cannot be written");
   const Pipe output = options.keeps_output ? Pipe{} : make_pipe(), beats = make_pipe();
   std::vector<std::string> words = options.words, variables = options.variables;
   variables.push_back(cat("QUELL_BEATS_FD=", beats.write_end));
@@ -66,13 +68,13 @@ RankProcess::RankProcess(const RankOptions& options) : rank_(options.rank) {
   output_ = output.read_end;
   beats_ = beats.read_end;
   if (pid_ < 0) throw MachineError(cat("launch: rank ", rank_, " cannot be started: ", std::strerror(errno)));
-  if (!options.log.empty()) log_.open(options.log);
-  if (!options.log.empty() && !log_) throw MachineError(options.log + ": cannot be written");
+  ::setpgid(pid_, pid_);  // whoever of the two comes first
 }
 
 RankProcess::~RankProcess() {
   if (pid_ > 0) {
     ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);
     ::waitpid(pid_, &status_, 0);
   }
   for (const int end : {output_, beats_}) {
@@ -118,7 +120,9 @@ void RankProcess::read_output() {
 }
 
 void RankProcess::pass_on(const std::string& line) {
-  if (log_.is_open()) log_ << line << "\n" << std::flush;
+  if (log_.is_open() && log_ && !(log_ << line << "\n" << std::flush)) {
+    std::cerr << "warning: launch: the log of rank " << rank_ << " cannot be written any more\n";
+  }
   std::cerr << (rank_ == 0 ? "" : cat("rank ", rank_, ": ")) << line << "\n" << std::flush;
 }
 
@@ -133,7 +137,8 @@ void RankProcess::read_beats() {
       beats_ = -1;
       return;
     }
-    if (place_.step > 0) longest_gap_ = std::max(longest_gap_, since_beat_.seconds());
+    if (is_warm()) longest_gap_ = std::max(longest_gap_, since_beat_.seconds());
+    if (beat.step != place_.step || (steps_seen_ == 0 && std::strcmp(beat.phase, "step") == 0)) ++steps_seen_;
     place_ = beat;
     since_beat_.restart();
   }

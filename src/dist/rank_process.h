@@ -47,7 +47,8 @@ class RankProcess {
 
   const signals::Beat& place() const { return place_; }
   double silent_seconds() const { return since_beat_.seconds(); }
-  double longest_gap() const { return longest_gap_; }  // between two beats so far
+  double longest_gap() const { return longest_gap_; }  // between two beats since it is warm
+  bool is_warm() const { return steps_seen_ > 1; }     // a step was made whole
 
   // "stopped (T), waiting in do_signal_stop", from /proc; "" where there is nothing to see.
   std::string kernel_state() const;
@@ -62,6 +63,7 @@ class RankProcess {
   signals::Beat place_;
   Timer since_beat_;
   double longest_gap_ = 0;
+  int64_t steps_seen_ = 0;
 };
 
 }  // namespace quell

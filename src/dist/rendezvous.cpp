@@ -1,9 +1,13 @@
 #include "dist/rendezvous.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -33,6 +37,22 @@ std::string address_towards(const std::string& host, int port) {
   return address;
 }
 
+bool is_loopback(const std::string& address) { return address == "::1" || address.starts_with("127."); }
+
+// Of the first interface that is up and leads out of this machine; "" where there is none.
+std::string outer_address() {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return "";
+  std::string address;
+  for (const ifaddrs* at = all; at != nullptr && address.empty(); at = at->ifa_next) {
+    const bool is_one = at->ifa_addr != nullptr && at->ifa_addr->sa_family == AF_INET && (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0;
+    char text[NI_MAXHOST];
+    if (is_one && ::getnameinfo(at->ifa_addr, sizeof(sockaddr_in), text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) address = text;
+  }
+  ::freeifaddrs(all);
+  return address;
+}
+
 std::string text_at(const Variables& variables, const char* name) {
   const auto found = variables.find(name);
   return found == variables.end() ? "" : found->second;
@@ -40,7 +60,8 @@ std::string text_at(const Variables& variables, const char* name) {
 
 }  // namespace
 
-Joined join_world(const Membership& m, const Variables& variables, std::chrono::milliseconds timeout) {
+Joined join_world(const Membership& m, const Variables& variables, std::chrono::milliseconds timeout,
+                  const std::function<void(const std::string&)>& say) {
   if (m.size == 1) return {};
   const bool serves = m.rank == 0 && !m.agent_serves;
   GlooOptions options;
@@ -50,10 +71,16 @@ Joined join_world(const Membership& m, const Variables& variables, std::chrono::
   options.prefix = cat("quell/", m.job, "/", m.restart, "/");
   options.interface = text_at(variables, "GLOO_SOCKET_IFNAME");
   options.timeout = timeout;
-  if (const std::string socket = text_at(variables, "QUELL_STORE_FD"); serves && !socket.empty()) options.store.listening_fd = std::stoi(socket);
+  options.say = say;
+  if (const std::string socket = text_at(variables, "QUELL_STORE_FD"); serves && !socket.empty()) options.store.listening_fd = std::atoi(socket.c_str());
+  if (!options.interface.empty() && ::if_nametoindex(options.interface.c_str()) == 0) {
+    throw UsageError(cat("GLOO_SOCKET_IFNAME=", options.interface, ": this machine has no such network interface"));
+  }
   if (options.interface.empty() && m.nodes == 1) options.interface = "lo";
   if (options.interface.empty()) {
     options.address = address_towards(m.host, m.port);
+    // On the first node its own name often stands for the loopback, which the other nodes cannot reach.
+    if (const std::string outer = is_loopback(options.address) ? outer_address() : ""; !outer.empty()) options.address = outer;
     if (options.address.empty()) throw PeerError(cat(m.host, ": no way there from this machine (an unknown name, or no network); it is the store's host"));
   }
   const std::string over = options.interface.empty() ? options.address : options.interface;

@@ -56,7 +56,9 @@ Evaluation evaluate_set(const RunConfig& config, const World& world, const Objec
     settle(world, turn, watch);
   }
   result.totals.reduce(world);
-  if (health.layers.empty()) health = measured_nothing(std::move(health), config, objective, set);
+  together(world, [&] {
+    if (health.layers.empty()) health = measured_nothing(std::move(health), config, objective, set);
+  });
   result.health = report_of(health, world);
   return result;
 }

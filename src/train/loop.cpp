@@ -22,7 +22,9 @@ bool evaluation_due(const Run& run) {
 std::string bad_numbers(Run& run, const StepResult& result) {
   const std::string what = cat("step ", run.step + 1, ": the loss is ", result.totals.objective(), " and the gradient's norm ",
                                result.norm.item<double>());
-  const World::Said first = run.world.first_said(first_bad_tensor(run, run.step));
+  std::string here;
+  together(run.world, [&] { here = first_bad_tensor(run, run.step); });
+  const World::Said first = run.world.first_said(here);
   const std::string found = first.rank < 0 ? "none when computed again (an overflow in the sum over micro-batches or ranks, or a hardware fault)"
                                            : cat(first.text, run.world.size() > 1 ? cat(", on rank ", first.rank) : "");
   return cat(what, "; the first tensor that is not finite is ", found, "; samples ", run.step * run.batch, " to ",
@@ -38,6 +40,7 @@ double evaluate_and_report(Run& run, Report& report) {
   signals::set_place("generation", run.step);
   const Attempt telling([&] {
     report.evaluation(run, run.step, results, timer.seconds(), [&](int64_t) {
+      signals::set_place("generation", run.step);
       if (run.world.is_first() && signals::stop_requested()) throw Stopped();
     });
   });
@@ -47,9 +50,9 @@ double evaluate_and_report(Run& run, Report& report) {
 }
 
 // Before anything of a step is saved: what differs between ranks is not to spoil the checkpoints too.
-void require_same_ranks(const Run& run) {
+void require_same_ranks(const Run& run, bool is_last) {
   const int64_t every = run.config.parallel.verify_every;
-  if (every == 0 || run.step == 0 || run.step % every != 0) return;
+  if (every == 0 || run.step == 0 || (!is_last && run.step % every != 0)) return;
   if (const auto difference = first_difference(run.world, model_state(run))) {
     throw NumericsError(cat(text_of(*difference), ", found after step ", run.step, " (parallel.verify_every: ", every,
                             "): a machine's memory or processor is at fault; go on elsewhere, from the newest checkpoint"));
@@ -85,10 +88,12 @@ LoopResult train(Run& run, Report& report, Saves& saves) try {
   while (true) {
     if (evaluation_due(run)) {
       evaluating = evaluate_and_report(run, report);
-      wishes = agree(run.world, asked());
+      const Wishes later = agree(run.world, asked());
+      wishes = {.stop = wishes.stop || later.stop, .time_is_up = later.time_is_up};  // a file that asked for a stop is gone by now
     }
-    if (run.steps > 0 && run.step >= run.steps) return {Ending::finished, run.step, {}};
-    require_same_ranks(run);
+    const bool is_done = run.steps > 0 && run.step >= run.steps;
+    require_same_ranks(run, is_done || wishes.stop || wishes.time_is_up);
+    if (is_done) return {Ending::finished, run.step, {}};
     if (wishes.stop) return {Ending::stopped, run.step, {}};
     saves.look(run, report);
     if (wishes.time_is_up) {

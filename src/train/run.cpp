@@ -80,7 +80,7 @@ Run::Run(RunConfig resolved, const RunOptions& options)
   if (batch % parts != 0) {
     const int64_t below = batch / parts * parts;
     throw UsageError(cat("data.batch: ", batch, " is no multiple of world x micro_batches = ", world.size(), " x ", config.micro_batches, " = ", parts,
-                         below > 0 ? cat("; the nearest are ", below, " and ", below + parts) : cat("; the least is ", parts)));
+                         below > 0 ? cat("; the nearest are ", below, " and ", below + parts) : cat("; the least is ", parts, ", or start fewer ranks")));
   }
   micro_batch = batch / parts;
   fill(parameters, arena, static_cast<uint64_t>(config.seed));

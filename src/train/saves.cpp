@@ -31,10 +31,12 @@ void Saves::look(const Run& run, Report& report) {
 }
 
 void Saves::wait(Report& report) {
+  signals::set_place("save", begun_);
   if (const auto result = saver_.result(/*wait=*/true)) tell(report, *result);
 }
 
 void Saves::now(const Run& run, Report& report) {
+  signals::set_place("save", run.step);
   if (!folder_.is_kept()) return;
   wait(report);
   if (saved_ == run.step) return;
@@ -54,8 +56,8 @@ bool Saves::stop_wanted() const {
 }
 
 void Saves::begin(const Run& run, Report& report) {
-  if (const auto result = saver_.result(/*wait=*/true)) obey(report, *result);
   signals::set_place("save", run.step);
+  if (const auto result = saver_.result(/*wait=*/true)) obey(report, *result);
   begun_ = run.step;
   saver_.begin(state_of(run, report), manifest_of(run, report), [this] { folder_.sync_metrics(); });
 }

@@ -25,7 +25,8 @@ void warn_of_broken(const Run& run) {
   std::vector<std::string> texts{broken_text(run.source)};
   for (const EvaluationData& set : run.evaluations) texts.push_back(broken_text(set.data));
   for (const std::string& text : texts) {
-    if (!text.empty()) log::warn(text);
+    const World::Said first = run.world.first_said(text);  // each rank counts its own
+    if (!first.text.empty()) log::warn(cat(run.world.size() > 1 ? cat("rank ", first.rank, ", perhaps others: ") : "", first.text));
   }
 }
 
@@ -130,11 +131,12 @@ std::string keep_run(Run& run, Report& report, Saves& saves, const RunFolder& fo
 
 // The same on all ranks, once the first one has done it.
 std::string kept_text(Run& run, Report& report, Saves& saves, const RunFolder& folder) {
+  signals::set_place("save", run.step);
   return run.world.first_said(keep_run(run, report, saves, folder)).text;
 }
 
 int train_in_folder(Run& run, Beginning& beginning, RunFolder& folder, double peak_flops, bool quiet) {
-  Report report(folder, run.config, {.peak_flops = peak_flops, .quiet = quiet});
+  Report report(folder, run.config, {.peak_flops = peak_flops, .quiet = quiet || !run.world.is_first()});
   restore_report(run, report, folder, beginning);
   Saves saves(folder, run.config, beginning.from && !beginning.id.empty() ? run.step : -1);
   beginning.from.reset();  // its files need not stay mapped
@@ -142,10 +144,17 @@ int train_in_folder(Run& run, Beginning& beginning, RunFolder& folder, double pe
     const LoopResult result = train(run, report, saves);
     warn_of_broken(run);
     int code = 0;
+    signals::set_place("save", run.step);
     together(run.world, [&] { code = finish(run, report, saves, folder, result); });  // so that nobody is gone before all is saved
     return code;
   } catch (const UnreadableData& problem) {  // on all ranks; of a disk that may be mended
     throw MachineError(cat(problem.what(), "; ", kept_text(run, report, saves, folder)));
+  } catch (const NumericsError&) {  // on all ranks, with the same words
+    if (!run.world.is_first()) log::mute();
+    throw;
+  } catch (const PeerError&) {
+    saves.wait(report);  // the save under way need not be lost too
+    throw;
   } catch (const MachineError& problem) {  // the log or a checkpoint cannot be written: a full disk
     saves.wait(report);
     throw MachineError(cat(problem.what(), "; ", keep_weights(run, folder)));
@@ -187,6 +196,7 @@ int train_in_memory(const RunConfig& config, const TrainOptions& options, int th
 Progress scanning(Exit stopped) {
   Progress progress;
   progress.report = [stopped](const std::string& what, uint64_t done, uint64_t total) {
+    signals::set_place("start", 0);
     if (signals::stop_requested()) throw Error(stopped, "stopped on request while the data were looked through; nothing was begun");
     const bool classes = what.starts_with("listing ");  // what is scanned else is counted in bytes
     log::info(classes ? cat(what, ": ", done, " of ", total, " classes")
@@ -196,6 +206,22 @@ Progress scanning(Exit stopped) {
   return progress;
 }
 
+namespace {
+
+// Each rank says whom it waits for: the one that is missing cannot.
+Joined joined_world(const RunConfig& config, const Membership& membership, const Variables& variables) {
+  try {
+    return join_world(membership, variables, std::chrono::minutes(10), [&](const std::string& line) {
+      signals::set_place("start", 0);
+      log::always(membership.rank > 0 ? cat("rank ", membership.rank, ": ", line) : line);
+    });
+  } catch (const Stopped&) {
+    throw Error(static_cast<Exit>(stop_code(config)), "stopped on request while the ranks looked for each other; nothing was begun");
+  }
+}
+
+}  // namespace
+
 int run_training(const RunConfig& config, const TrainOptions& options) {
   log::set_quiet(options.quiet);
   signals::install();
@@ -203,8 +229,8 @@ int run_training(const RunConfig& config, const TrainOptions& options) {
   const Variables variables = variables_of_process();
   const Membership membership = membership_of(variables);
   if (membership.rank > 0) log::only_errors();  // what is said of the run the first rank says
-  const int threads = prepare_process(config, membership.local_size);
-  const Joined joined = join_world(membership, variables);
+  const int threads = prepare_process(config, cores_of(membership));
+  const Joined joined = joined_world(config, membership, variables);
   for (const std::string& note : membership.notes) log::warn("environment: " + note);
   if (membership.launcher != "none") log::info(cat("world       ", text_of(membership), joined.text.empty() ? "" : ", ", joined.text));
   try {

@@ -74,10 +74,10 @@ void refuse_cuda(const std::string& device, const ops::CudaDevices& visible) {
                        ") is there, but training on it is not finished in this version; set device to auto or cpu"));
 }
 
-int prepare_process(const RunConfig& config, int local_ranks) {
+int prepare_process(const RunConfig& config, int cores) {
   // Looking for devices loads the driver, which a run on the CPU is spared.
   if (config.device.starts_with("cuda:")) refuse_cuda(config.device, ops::visible_cuda_devices());
-  const int threads = config.threads ? static_cast<int>(*config.threads) : std::max(1, machine::cores() / local_ranks);
+  const int threads = config.threads ? static_cast<int>(*config.threads) : cores > 0 ? cores : machine::cores();
   keep_step_memory();
   set_switches({.threads = threads});
   return threads;

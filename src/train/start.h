@@ -10,9 +10,9 @@
 
 namespace quell {
 
-// Switches and step memory for this process. Throws as refuse_cuda does. Returns the threads in use: those of the run file, or a part of
-// this machine's cores that it shares with `local_ranks` - 1 others.
-int prepare_process(const RunConfig& config, int local_ranks = 1);
+// Switches and step memory for this process. Throws as refuse_cuda does. Returns the threads in use: those of the run file, or one for each of
+// `cores` (0: all that this process may use).
+int prepare_process(const RunConfig& config, int cores = 0);
 
 // Throws for the device cuda:N: a MachineError where it is not among the visible ones, a UsageError where it is, since nothing
 // trains on it yet.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/signals.h"
 #include "base/text.h"
 #include "dist/agreement.h"
 #include "optim/schedule.h"
@@ -34,6 +35,7 @@ StepResult train_step(Run& run, int64_t step, HealthSums* health, const Asked& a
 
   StepResult result;
   for (const Batch& batch : batches) {
+    signals::set_place("step", step);
     if (&batch == &batches.back()) run.reducer.arm();
     Forward forward = run.forward(batch, true);
     forward.health = health;

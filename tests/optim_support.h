@@ -13,12 +13,12 @@ struct SmallModel {
   ParameterList parameters;
   std::unique_ptr<Arena> arena;
 
-  explicit SmallModel(Precision precision = Precision::fp32, uint64_t seed = 1) {
+  explicit SmallModel(Precision precision = Precision::fp32, uint64_t seed = 1, int64_t world = 1) {
     int64_t unit = 0;
     for (const Role role : all_roles) parameters.add(name_of(role), role, unit++, {9, 7}, {});
     parameters.add("matrix.large", Role::matrix, 1, {100, 130}, {});
     parameters.add("frozen", Role::matrix, 1, {5, 5}, {})->frozen = true;
-    arena = std::make_unique<Arena>(parameters, ArenaOptions{.precision = precision});
+    arena = std::make_unique<Arena>(parameters, ArenaOptions{.precision = precision, .world = world});
     for (Parameter& parameter : parameters) set(parameter.value, key_of(seed, parameter.name));
     arena->refresh_compute();
   }

@@ -22,6 +22,8 @@ class Collectives {
   // world's timeout, at once or from wait().
   virtual Pending all_reduce(const at::Tensor& tensor, Reduction reduction) = 0;
   virtual Pending broadcast(const at::Tensor& tensor, int from) = 0;
+  // The tensor is as many equal parts as there are ranks, each of which gives its own and gets those of the others.
+  virtual Pending all_gather(const at::Tensor& tensor) = 0;
 };
 
 }  // namespace quell

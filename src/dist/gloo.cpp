@@ -52,6 +52,13 @@ class Gloo : public Collectives {
     return begin("broadcast", tensor, [&](std::vector<at::Tensor>& tensors) { return group_->broadcast(tensors, options); });
   }
 
+  Pending all_gather(const at::Tensor& tensor) override {
+    return begin("gather from ranks", tensor, [&](std::vector<at::Tensor>& tensors) {
+      at::Tensor parts = tensors[0].view({group_->getSize(), -1}), own = parts[group_->getRank()].clone();
+      return group_->_allgather_base(parts, own);
+    });
+  }
+
  private:
   template <class Begin>
   static Pending begin(const char* what, const at::Tensor& tensor, const Begin& begin_work) {

@@ -32,6 +32,11 @@ Pending World::begin_sum(const at::Tensor& tensor) const {
   return size_ == 1 ? Pending{[] {}} : collectives_->all_reduce(tensor, Reduction::sum);
 }
 
+Pending World::begin_gather(const at::Tensor& tensor) const {
+  require(tensor.defined() && tensor.is_contiguous() && tensor.dim() == 1 && tensor.numel() % size_ == 0, "world: gathers into a tensor that is not one part a rank");
+  return size_ == 1 ? Pending{[] {}} : collectives_->all_gather(tensor);
+}
+
 void World::sum(at::Tensor& tensor) const {
   require(tensor.defined(), "world: sum of an undefined tensor");
   if (size_ == 1) return;

@@ -31,6 +31,8 @@ class World {
   void barrier() const;
   // Of a contiguous tensor, which must stay untouched until wait() of what is returned has come back.
   [[nodiscard]] Pending begin_sum(const at::Tensor& tensor) const;
+  // Likewise of a 1-D one that is size() equal parts (else Bug): each rank gives its own, and gets those of the others.
+  [[nodiscard]] Pending begin_gather(const at::Tensor& tensor) const;
 
   bool any(bool here) const;
   double sum_of(double here) const;

@@ -33,20 +33,24 @@ std::vector<ParameterGroup> groups_of(const ParameterList& parameters, const Opt
   return groups;
 }
 
-AdamW::AdamW(ParameterList& parameters, Arena& arena, const OptimizerConfig& config)
+AdamW::AdamW(ParameterList& parameters, Arena& arena, const OptimizerConfig& config, const World& owners)
     : arena_(arena),
       config_(config),
+      owners_(owners),
+      pieces_(pieces_of(arena, parameters, {owners.rank(), owners.size()})),
       groups_(groups_of(parameters, config)),
-      first_(arena.new_moment()),
-      second_(arena.new_moment()),
+      first_(at::zeros({share_size(arena, {owners.rank(), owners.size()})}, arena.gradients().options())),
+      second_(at::zeros_like(first_)),
       updates_(at::zeros({}, first_.options().dtype(at::kFloat))) {
   for (const ParameterGroup& group : groups_) {
     Views views;
-    for (const Parameter* parameter : group.parameters) {
-      views.values.push_back(parameter->value.detach());
-      views.gradients.push_back(arena.view(arena.gradients(), *parameter));
-      views.first.push_back(arena.view(first_, *parameter));
-      views.second.push_back(arena.view(second_, *parameter));
+    for (const Piece& piece : pieces_) {
+      const Range at = piece.in_arena;
+      if (piece.parameter->role != group.role || at.size() == 0) continue;
+      views.values.push_back(arena.values().narrow(0, at.begin, at.size()));
+      views.gradients.push_back(arena.gradients().narrow(0, at.begin, at.size()));
+      views.first.push_back(first_.narrow(0, piece.in_share, at.size()));
+      views.second.push_back(second_.narrow(0, piece.in_share, at.size()));
       views.counts.push_back(updates_);
     }
     views_.push_back(std::move(views));
@@ -68,7 +72,14 @@ void AdamW::update(double factor, const at::Tensor& norm, const at::Tensor& bad)
   const std::optional<at::Tensor> scale = clip(norm);
   updates_.add_(bad.logical_not());
   for (size_t i = 0; i < groups_.size(); ++i) update_group(i, factor, scale, bad);
+  gather_values();
   arena_.refresh_compute();
+}
+
+void AdamW::gather_values() {
+  std::vector<Pending> pending;
+  for (const Range& unit : arena_.units()) pending.push_back(owners_.begin_gather(arena_.values().narrow(0, unit.begin, unit.size())));
+  for (const Pending& gather : pending) gather.wait();
 }
 
 // By value: at once. By norm: what the operator is to divide gradients by, so that clipping is no pass of its own.
@@ -86,6 +97,7 @@ std::optional<at::Tensor> AdamW::clip(const at::Tensor& norm) {
 void AdamW::update_group(size_t index, double factor, const std::optional<at::Tensor>& scale, const at::Tensor& bad) {
   const ParameterGroup& group = groups_[index];
   Views& views = views_[index];
+  if (views.values.empty()) return;  // all of it is others'
   const bool coupled = config_.decay == Decay::coupled;
   if (!coupled && group.decay > 0) {
     // Not by the operator, whose decay is a multiple of the learning rate and so gone where that is 0.
@@ -106,19 +118,23 @@ at::Tensor AdamW::scalar(double value) const { return at::full({}, value, first_
 
 int64_t AdamW::updates() const { return static_cast<int64_t>(updates_.item<float>()); }
 
-std::map<std::string, at::Tensor> AdamW::moments() const {
-  std::map<std::string, at::Tensor> all;
-  for (size_t i = 0; i < groups_.size(); ++i) {
-    for (size_t j = 0; j < groups_[i].parameters.size(); ++j) {
-      const std::string& name = groups_[i].parameters[j]->name;
-      all["first." + name] = views_[i].first[j];
-      all["second." + name] = views_[i].second[j];
+State AdamW::state() const {
+  State state{{}, {{"updates", updates()}}, {}};
+  const auto add = [&](const std::string& name, const at::Tensor& moments, const Piece& piece) {
+    const at::Tensor own = moments.narrow(0, piece.in_share, piece.in_arena.size());
+    if (owners_.size() == 1) {
+      state.tensors[name] = own.view(piece.parameter->shape);
+    } else {
+      state.tensors[name] = own;
+      state.extracts[name] = {piece.parameter->shape, piece.begin};
     }
+  };
+  for (const Piece& piece : pieces_) {
+    add("first." + piece.parameter->name, first_, piece);
+    add("second." + piece.parameter->name, second_, piece);
   }
-  return all;
+  return state;
 }
-
-State AdamW::state() const { return {moments(), {{"updates", updates()}}, {}}; }
 
 void AdamW::restore(const State& stored) {
   const State live = state();

@@ -86,8 +86,6 @@ Range Arena::range(const Parameter& parameter) const {
   return found->second;
 }
 
-at::Tensor Arena::new_moment() const { return at::zeros_like(gradients_); }
-
 at::Tensor Arena::view(const at::Tensor& flat, const Parameter& parameter) const {
   const Range place = range(parameter);
   if (place.end > flat.numel()) throw Bug("arena: a frozen parameter has no part in this buffer: " + parameter.name);

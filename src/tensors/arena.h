@@ -46,8 +46,6 @@ class Arena {
   const std::vector<Range>& units() const { return layout_.units; }  // trainable units, in order of first use
   // Where a parameter lies in the flat buffers.
   Range range(const Parameter& parameter) const;
-  // A 1-D buffer in the master type, as long as the gradients, filled with zeros: one for each moment of an optimiser.
-  at::Tensor new_moment() const;
   // `flat` (a moment or the gradients) as seen through this parameter, in its shape.
   at::Tensor view(const at::Tensor& flat, const Parameter& parameter) const;
 

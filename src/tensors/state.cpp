@@ -30,6 +30,11 @@ void compare_names(std::vector<std::string>& problems, const std::map<std::strin
   }
 }
 
+std::vector<int64_t> shape_of(const State& state, const std::string& name) {
+  const auto extract = state.extracts.find(name);
+  return extract == state.extracts.end() ? state.tensors.at(name).sizes().vec() : extract->second.shape;
+}
+
 }  // namespace
 
 State copied(const State& state) {
@@ -42,10 +47,11 @@ void add_part(State& all, const std::string& prefix, const State& part) {
   add_all(all.tensors, prefix, part.tensors);
   add_all(all.integers, prefix, part.integers);
   add_all(all.numbers, prefix, part.numbers);
+  add_all(all.extracts, prefix, part.extracts);
 }
 
 State part_of(const State& all, const std::string& prefix) {
-  return {behind(all.tensors, prefix), behind(all.integers, prefix), behind(all.numbers, prefix)};
+  return {behind(all.tensors, prefix), behind(all.integers, prefix), behind(all.numbers, prefix), behind(all.extracts, prefix)};
 }
 
 std::vector<std::string> misfits(const State& live, const State& stored) {
@@ -57,15 +63,21 @@ std::vector<std::string> misfits(const State& live, const State& stored) {
     const auto found = stored.tensors.find(name);
     if (found == stored.tensors.end()) continue;
     const at::Tensor& other = found->second;
-    if (other.sizes() == tensor.sizes() && other.scalar_type() == tensor.scalar_type()) continue;
-    problems.push_back(cat(name, ": ", other.scalar_type(), " ", other.sizes(), " is stored, ", tensor.scalar_type(), " ", tensor.sizes(), " is needed"));
+    const std::vector<int64_t> needed = shape_of(live, name), there = shape_of(stored, name);
+    if (there == needed && other.scalar_type() == tensor.scalar_type()) continue;
+    problems.push_back(cat(name, ": ", other.scalar_type(), " ", at::IntArrayRef(there), " is stored, ", tensor.scalar_type(), " ", at::IntArrayRef(needed), " is needed"));
   }
   return problems;
 }
 
 void copy_tensors(const State& live, const State& stored) {
   const at::NoGradGuard no_gradients;
-  for (const auto& [name, tensor] : live.tensors) at::Tensor(tensor).detach().copy_(stored.tensors.at(name));
+  for (const auto& [name, tensor] : live.tensors) {
+    at::Tensor from = stored.tensors.at(name);
+    const auto extract = live.extracts.find(name);
+    if (extract != live.extracts.end() && !stored.extracts.contains(name)) from = from.reshape({-1}).narrow(0, extract->second.begin, tensor.numel());
+    at::Tensor(tensor).detach().copy_(from);
+  }
 }
 
 }  // namespace quell
